@@ -1,0 +1,1 @@
+"""The input: the kinds, loading with line numbers, rules across documents, CRDs."""

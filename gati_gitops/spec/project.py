@@ -1,0 +1,146 @@
+"""gati.yaml: the settings of a project. All of it has defaults; the file itself is optional."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from gati_gitops.spec.common import (
+    API_VERSION,
+    DnsLabel,
+    DnsSubdomain,
+    Duration,
+    Hostname,
+    LabelKey,
+    LabelValue,
+    Model,
+)
+
+Strategy = Literal["manual", "canary", "blue-green", "direct"]
+Revisions = Literal["roll", "refuse", "any"]
+Step = Annotated[int, Field(ge=1, le=100)]
+
+
+class Gateway(Model):
+    """The Gateway that routes attach to."""
+
+    name: DnsSubdomain = "gati"
+    namespace: DnsLabel = "gati-system"
+    section: DnsSubdomain | None = Field(None, description="one listener of the Gateway")
+
+
+class Routing(Model):
+    """How traffic reaches the units of a cluster."""
+
+    provider: Literal["gateway-api"] = "gateway-api"
+    gateway: Gateway = Field(default_factory=Gateway)
+    hosts: list[Hostname] = Field(
+        default_factory=list, max_length=16, description="for units that name none themselves"
+    )
+
+
+class Cluster(Model):
+    """One place where an environment runs."""
+
+    role: Literal["serving", "standby"] = "serving"
+    routing: Routing | None = None
+
+
+class Rollout(Model):
+    """How a new version gets its traffic."""
+
+    strategy: Strategy = "manual"
+    steps: list[Step] = Field(default_factory=lambda: [10, 50, 100], min_length=1, max_length=100)
+
+    @model_validator(mode="after")
+    def _steps_rise(self) -> Self:
+        if any(a >= b for a, b in zip(self.steps, self.steps[1:], strict=False)):
+            raise ValueError(f"steps must rise: {self.steps}")
+        if self.steps[-1] != 100:  # noqa: PLR2004 - a percentage
+            raise ValueError("the last step must be 100")
+        return self
+
+
+class Environment(Model):
+    """A stage, and the clusters that are it."""
+
+    clusters: dict[DnsLabel, Cluster] = Field(min_length=1)
+    routing: Routing = Field(default_factory=Routing)
+    rollout: Rollout | None = None
+    revisions: Revisions = "roll"
+    on_delete: Literal["drain", "immediate"] = "drain"
+    registries: dict[str, str] = Field(
+        default_factory=dict, description="image prefix to the registry that serves it here"
+    )
+
+
+class Promotion(Model):
+    """What must have happened elsewhere before a version enters an environment."""
+
+    after: DnsLabel
+    dwell: Duration = "24h"
+
+
+class Output(Model):
+    """Where the compiled tree lives in its repository."""
+
+    root: str = Field(".", pattern=r"^(\.|[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$")
+
+
+class ProjectSpec(Model):
+    """Everything that is about the project and not about one unit."""
+
+    source: DnsLabel | None = Field(None, description="default: the project's name")
+    output: Output = Field(default_factory=Output)
+    environments: dict[DnsLabel, Environment] = Field(min_length=1)
+    rollout: Rollout = Field(default_factory=Rollout)
+    promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        owner: dict[str, str] = {}
+        for env, settings in self.environments.items():
+            for cluster in settings.clusters:
+                if cluster in owner:
+                    raise ValueError(f"cluster {cluster} is in {owner[cluster]} and in {env}")
+                owner[cluster] = env
+        for env, rule in self.promotion.items():
+            for name in (env, rule.after):
+                if name not in self.environments:
+                    raise ValueError(f"promotion names the environment {name}, which is not there")
+            seen, at = {env}, rule.after
+            while at in self.promotion:
+                if at in seen:
+                    raise ValueError(f"promotion goes in a circle through {at}")
+                seen.add(at)
+                at = self.promotion[at].after
+            if at == env:
+                raise ValueError(f"promotion goes in a circle through {at}")
+        return self
+
+
+class ProjectMetadata(Model):
+    """A project needs a name and nothing else."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: DnsLabel
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+
+
+class GatiProject(Model):
+    """The settings document."""
+
+    api_version: Literal["gati.dev/v1alpha1"] = API_VERSION
+    kind: Literal["GatiProject"] = "GatiProject"
+    metadata: ProjectMetadata
+    spec: ProjectSpec
+
+
+def default_project() -> GatiProject:
+    """What holds where there is no gati.yaml: one environment, one cluster, weights by hand."""
+    return GatiProject(
+        metadata=ProjectMetadata(name="default"),
+        spec=ProjectSpec(environments={"default": Environment(clusters={"in-cluster": Cluster()})}),
+    )

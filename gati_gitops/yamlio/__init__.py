@@ -1,0 +1,1 @@
+"""The one place that configures YAML: strict reading with positions, canonical writing."""

@@ -1,0 +1,143 @@
+"""Objects to canonical YAML bytes.
+
+One spelling for every value, so that the same object gives the same bytes everywhere: two-space
+indentation, lists flush with their key, keys in the order they were put in, no anchors, no folding.
+A string stays plain only when every YAML 1.1 and 1.2 reader takes it for a string; anything else is
+written as a JSON string, which all of them read alike. Text of several lines is a literal block.
+
+Written by hand because output is what a compile spends its time on: a library that lets us choose
+the spelling costs ten times as much per document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+# Letters first, then a conservative alphabet without ": " or " #": never a number, date or operator.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*\Z|/[A-Za-z0-9_./-]*\Z")
+# Digit-led quantities such as 100m or 128Mi are strings to every reader; 1e3 and 0x1F are not.
+_QUANTITY = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|Ki|Mi|Gi|Ti|M|G|T|s|h|d)\Z")
+_PLAIN_KEY = re.compile(r"[A-Za-z$][A-Za-z0-9_./-]*\Z")
+_WORDS = frozenset(
+    word
+    for base in ("y", "n", "yes", "no", "true", "false", "on", "off", "null")
+    for word in (base, base.capitalize(), base.upper())
+)
+# A block scalar keeps its text only when no reader would strip, fold or refuse a part of it.
+_BLOCK_SAFE = re.compile(r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\Z")
+
+
+@lru_cache(maxsize=65536)
+def scalar(text: str) -> str:
+    """The spelling of one string."""
+    if (_PLAIN.match(text) or _QUANTITY.match(text)) and text not in _WORDS:
+        return text
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else json.dumps(text)
+
+
+@lru_cache(maxsize=16384)
+def _key(text: str) -> str:
+    if _PLAIN_KEY.match(text) and text not in _WORDS:
+        return text
+    return scalar(text) if not text[:1] == "/" else json.dumps(text)
+
+
+def dump(value: Any, header: str = "") -> bytes:
+    """One document, after an optional comment line."""
+    lines: list[str] = [f"# {header}"] if header else []
+    _document(value, lines)
+    lines.append("")
+    return "\n".join(lines).encode()
+
+
+def dump_all(values: Iterable[Any], header: str = "") -> bytes:
+    """Several documents in one file, separated by ``---``."""
+    lines: list[str] = [f"# {header}"] if header else []
+    for number, value in enumerate(values):
+        if number:
+            lines.append("---")
+        _document(value, lines)
+    lines.append("")
+    return "\n".join(lines).encode()
+
+
+def _document(value: Any, lines: list[str]) -> None:
+    if isinstance(value, Mapping) and value:
+        _mapping(value, "", "", lines)
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+        _sequence(value, "", lines)
+    else:
+        lines.append(_inline(value))
+
+
+def _mapping(value: Mapping[str, Any], first: str, indent: str, lines: list[str]) -> None:
+    lead = first
+    deeper = indent + "  "
+    for key, item in value.items():
+        kind = type(item)
+        if kind is str:
+            if "\n" in item:
+                lines.append(f"{lead}{_key(key)}: {_text(item, deeper)}")
+            else:
+                lines.append(f"{lead}{_key(key)}: {scalar(item)}")
+        elif kind is dict and item:
+            lines.append(f"{lead}{_key(key)}:")
+            _mapping(item, deeper, deeper, lines)
+        elif (kind is list or kind is tuple) and item:
+            lines.append(f"{lead}{_key(key)}:")
+            _sequence(item, indent, lines)
+        else:
+            lines.append(f"{lead}{_key(key)}: {_inline(item)}")
+        lead = indent
+
+
+def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
+    first = indent + "- "
+    deeper = indent + "  "
+    for item in value:
+        kind = type(item)
+        if kind is dict and item:
+            _mapping(item, first, deeper, lines)
+        elif kind is str:
+            lines.append(first + (_text(item, deeper) if "\n" in item else scalar(item)))
+        elif (kind is list or kind is tuple) and item:
+            nested: list[str] = []
+            _sequence(item, deeper, nested)
+            nested[0] = first + nested[0].lstrip(" ")
+            lines.extend(nested)
+        else:
+            lines.append(first + _inline(item))
+
+
+def _text(text: str, indent: str) -> str:
+    if not _BLOCK_SAFE.match(text) or any(line != line.rstrip(" ") for line in text.split("\n")):
+        return json.dumps(text, ensure_ascii=text.isascii())
+    body = text.rstrip("\n")
+    ends = len(text) - len(body)
+    chomp = "-" if ends == 0 else "" if ends == 1 else "+"
+    lines = [f"|{chomp}"]
+    lines += [indent + line if line else "" for line in body.split("\n")]
+    lines += [""] * (ends - 1)
+    return "\n".join(lines)
+
+
+def _inline(value: Any) -> str:
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return scalar(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{}"
+    return "[]"
