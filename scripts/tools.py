@@ -250,7 +250,7 @@ class Cache:
             stamp = json.loads((self.stamps / f"{component.name}.json").read_text())
         except (OSError, ValueError):
             return {}
-        return stamp if isinstance(stamp, dict) else {}
+        return stamp if isinstance(stamp, dict) and "files" in stamp else {}
 
     def has(self, component: Component) -> bool:
         stamp = self.stamp(component)

@@ -1,0 +1,40 @@
+"""What all tests share: profiles of hypothesis, --update-golden, and a word about missing tools."""
+
+import os
+import re
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.tools import MISSING
+
+# A shared machine is slow at times, and that is no fault of the code.
+settings.register_profile(
+    "default", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+# The same examples on every run, so that a red CI is red again at the desk.
+settings.register_profile(
+    "ci", settings.get_profile("default"), max_examples=200, derandomize=True, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the code makes today over the golden files; read the diff before you commit",
+    )
+
+
+@pytest.fixture(scope="session")
+def update_golden(pytestconfig: pytest.Config) -> bool:
+    return bool(pytestconfig.getoption("--update-golden"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = "\n".join(str(r.longrepr) for r in terminalreporter.getreports("skipped"))
+    names = re.findall(re.escape(MISSING) + r"([\w-]+)", reasons)
+    for name in sorted(set(names)):
+        line = f"skipped for want of {name}: {names.count(name)} (`make tools` installs it)"
+        terminalreporter.write_line(line, yellow=True)
