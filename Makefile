@@ -1,0 +1,76 @@
+# Everything here sets itself up: a virtual environment in .venv, and for tests the tools that they compare
+# us with, in a cache outside the repository. Nothing is done twice unless what it depends on has changed.
+#
+#   make demo   the whole story in under a minute        make regen  write crds/, base/, overlays/ again
+#   make test   all tests; PYTEST_ARGS="-k render"       make bench  measure, against the real kustomize too
+#   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
+#   make clean  remove .venv and caches of this folder
+#
+# PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+NO_PIP := (echo "pip could not install the dependencies; its reason stands above. Is a package registry in reach?" >&2; exit 1)
+
+.PHONY: demo test lint format regen bench bench-smoke test-pythons tools coverage clean help
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '4,7s/^# *//p' Makefile
+
+demo: $(VENV)/.runtime
+	@$(BIN)/gati-gitops demo
+
+test: $(VENV)/.dev
+	@$(BIN)/python scripts/tools.py --optional
+	$(BIN)/python -m pytest -q -n auto $(PYTEST_ARGS)
+
+coverage: PYTEST_ARGS += --cov
+coverage: test
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict gati_gitops scripts
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+regen: $(VENV)/.runtime
+	$(BIN)/python scripts/regen.py
+
+bench: $(VENV)/.dev tools
+	@set -e; for file in $(or $(wildcard bench/run.py),$(sort $(wildcard bench/*.py))); do \
+		echo "$(BIN)/python $$file"; $(BIN)/python $$file $(BENCH_ARGS); done
+
+# The same programs on small numbers: proves that they run, measures nothing.
+bench-smoke: BENCH_ARGS += --smoke
+bench-smoke: bench
+
+# The same bytes on every Python: tests/stable under 3.11, 3.12 and 3.13.
+test-pythons:
+	@$$(scripts/find-python) scripts/test_pythons.py
+
+tools:
+	@python=$$(scripts/find-python) && $$python scripts/tools.py
+
+clean:
+	rm -rf $(VENV) build dist htmlcov .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@python=$$(PYTHON="$(PYTHON)" scripts/find-python) || exit 1; \
+	echo "setup: $(VENV) with $$python"; $$python -m venv --clear $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	@echo "setup: gati-gitops and its dependencies"
+	@$(PIP) -e . || $(NO_PIP)
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "setup: gati-gitops, its dependencies and what tests and linters need"
+	@$(PIP) -e '.[dev]' || $(NO_PIP)
+	@touch $@ $(VENV)/.runtime
