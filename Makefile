@@ -52,7 +52,7 @@ bench-smoke: bench
 
 # The same bytes on every Python: tests/stable under 3.11, 3.12 and 3.13.
 test-pythons:
-	@$$(scripts/find-python) scripts/test_pythons.py
+	@python=$$(scripts/find-python) && $$python scripts/test_pythons.py
 
 tools:
 	@python=$$(scripts/find-python) && $$python scripts/tools.py
@@ -62,8 +62,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
-	@python=$$(PYTHON="$(PYTHON)" scripts/find-python) || exit 1; \
-	echo "setup: $(VENV) with $$python"; $$python -m venv --clear $(VENV)
+	@python=$$(scripts/find-python) && echo "setup: $(VENV) with $$python" && $$python -m venv --clear $(VENV)
 
 $(VENV)/.runtime: pyproject.toml | $(BIN)/python
 	@echo "setup: gati-gitops and its dependencies"
