@@ -53,7 +53,8 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Weight = Annotated[int, Field(ge=0, le=100)]
 Replicas = Annotated[int, Field(ge=0, le=10000)]
 Seconds = Annotated[int, Field(ge=1, le=86400)]
-VersionId = Annotated[str, StringConstraints(pattern=r"^\S+$", min_length=1, max_length=253)]
+# Printable ASCII without spaces: it travels in the X-Gati-Version header.
+VersionId = Annotated[str, StringConstraints(pattern=r"^[!-~]+$", min_length=1, max_length=253)]
 RoutePath = Annotated[
     str, StringConstraints(pattern=r"^/[-A-Za-z0-9/._~!$&'()*+,;=:@%]*$", max_length=1024)
 ]

@@ -115,7 +115,7 @@ class Metric(Model):
     type: Literal["cpu", "memory", "pods", "external", "prometheus", "cron"]
     utilization: Percent | None = Field(None, description="cpu, memory: percent of the request")
     name: str | None = Field(None, max_length=253, description="pods, external: metric name")
-    selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    selector: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=16)
     target: Quantity | None = Field(None, description="pods, external, prometheus: value per pod")
     query: str | None = Field(None, max_length=4096, description="prometheus: one number")
     server_address: str | None = Field(None, pattern=r"^https?://", max_length=2048)
@@ -145,7 +145,7 @@ class ScalePolicy(Model):
     """At most so much change in so much time."""
 
     type: Literal["Pods", "Percent"]
-    value: Annotated[int, Field(ge=1)]
+    value: Annotated[int, Field(ge=1, le=2147483647)]
     period_seconds: Annotated[int, Field(ge=1, le=1800)]
 
 
@@ -211,7 +211,9 @@ class Volume(Model):
     claim: DnsSubdomain | None = Field(None, description="name of a PersistentVolumeClaim")
     files: (
         dict[Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)], str] | None
-    ) = Field(None, description="file name to text; becomes a ConfigMap of the version")
+    ) = Field(
+        None, max_length=64, description="file name to text; becomes a ConfigMap of the version"
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -238,13 +240,13 @@ class Toleration(Model):
     operator: Literal["Exists", "Equal"] = "Equal"
     value: LabelValue | None = None
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: int | None = None
+    toleration_seconds: Annotated[int, Field(ge=0, le=2147483647)] | None = None
 
 
 class Placement(Model):
     """Where pods may run."""
 
-    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict, max_length=64)
     tolerations: list[Toleration] = Field(default_factory=list, max_length=32)
     priority_class: DnsSubdomain | None = None
     runtime_class: DnsSubdomain | None = None
@@ -254,7 +256,7 @@ class ServiceAccount(Model):
     """Whose rights the pods have; by default an account of their own without any."""
 
     name: DnsSubdomain | None = Field(None, description="an account that exists already")
-    annotations: dict[LabelKey, str] = Field(default_factory=dict)
+    annotations: dict[LabelKey, str] = Field(default_factory=dict, max_length=64)
     token: bool = Field(False, description="mount an API token")
 
 
@@ -280,7 +282,9 @@ class Workload(Model):
     resources: Resources | None = None
     env: dict[EnvName, str] = Field(default_factory=dict)
     env_refs: dict[EnvName, EnvRef] = Field(
-        default_factory=dict, description="variables that come from a Secret, ConfigMap or pod field"
+        default_factory=dict,
+        max_length=256,
+        description="variables that come from a Secret, ConfigMap or pod field",
     )
     env_from: list[EnvSource] = Field(default_factory=list, max_length=32)
     probes: Probes | None = None
