@@ -15,6 +15,7 @@ NO_PIP := (echo "pip could not install the dependencies; its reason stands above
 
 .PHONY: demo test lint format regen bench bench-smoke test-pythons tools coverage clean help
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 help:
 	@sed -n '4,7s/^# *//p' Makefile
