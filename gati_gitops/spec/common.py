@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 GROUP = "gati.dev"
-API_VERSION = "gati.dev/v1alpha1"
+API_VERSION: Final = "gati.dev/v1alpha1"
 
 
 class Model(BaseModel):

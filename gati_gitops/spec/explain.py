@@ -168,7 +168,9 @@ def _type_of(value: Any) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
-    return {str: "text", list: "a list", dict: "a mapping"}.get(type(value), "something else")
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, list) else "a mapping"
 
 
 def _pattern(case: _Case) -> Words:
@@ -262,7 +264,7 @@ _RULES = {
     common.LABEL_KEY: "a label key: letters, digits, '-', '_' and '.', at most 63 characters, "
     "optionally after a DNS name and '/'",
     common.LABEL_VALUE: "a label value: letters, digits, '-', '_' and '.', at most 63 characters",
-    common.ENV_NAME: "a variable name: letters, digits, '_', '-' and '.', not starting with a digit",
+    common.ENV_NAME: "a variable name: letters, digits, '_', '-', '.', no digit first",
     common.QUANTITY: "a quantity: a number with an optional unit, such as 100m, 0.5, 128Mi or 2Gi",
     common.DURATION: "a duration: numbers with units, such as 30s, 15m or 1h30m",
     common.IMAGE: "an image reference: registry/name:tag or registry/name@sha256:…, without spaces",

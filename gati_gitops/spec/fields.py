@@ -1,4 +1,4 @@
-"""Finding one's way in the models by YAML spelling, and guessing what a misspelt field was meant as."""
+"""The models by YAML spelling, and what a misspelt field was probably meant as."""
 
 from __future__ import annotations
 

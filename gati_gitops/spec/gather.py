@@ -44,8 +44,8 @@ class Raw:
     env: str = ""
     cluster: str = ""
     has_status: bool = False
-    partly_read: bool = False
-    """Something in it was refused, so what seems to be missing may just not have been read."""
+    problems: tuple[Problem, ...] = ()
+    """What reading it has found already."""
 
     @property
     def key(self) -> Key | None:
@@ -95,10 +95,9 @@ def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]
 def _raw(document: Document, layer: Layer) -> Raw:
     where = _PARTIAL.match(layer.file)
     data = {name: value for name, value in document.value.items() if name != "status"}
-    refused = any(problem.code in ("yaml-alias", "yaml-key") for problem in document.problems)
     env, cluster = (where["env"], where["cluster"] or "") if where else ("", "")
     has_status = "status" in document.value
-    return Raw(document.value["kind"], layer, data, env, cluster, has_status, refused)
+    return Raw(document.value["kind"], layer, data, env, cluster, has_status, document.problems)
 
 
 def _is_ours(value: Any) -> bool:

@@ -99,7 +99,7 @@ def load(files: Iterable[tuple[str, bytes]]) -> Specs:
 
 @dataclass(slots=True)
 class _Entry:
-    """A document on the way: what it says so far, what is wrong with that, and its model if nothing."""
+    """A document on the way: what it says so far, and what is wrong with that."""
 
     kind: str
     layers: tuple[Layer, ...]
@@ -195,13 +195,10 @@ class _Checked:
         model, found = _validate(KINDS[kind], data)
         known = {fault.identity for fault in below.faults} if below else set()
         new = [fault for fault in found if fault.identity not in known]
-        if raw.partly_read:
+        # What was refused while reading is no second problem, nor is what it would have given.
+        if any(problem.code in ("yaml-alias", "yaml-key") for problem in raw.problems):
             new = [fault for fault in new if fault.type != "missing"]
-        told = (
-            {problem.place for problem in self._problems if problem.place.file == raw.layer.file}
-            if new
-            else set()
-        )
+        told = {problem.place for problem in raw.problems}
         self._problems += [p for p in explain(KINDS[kind], new, layers) if p.place not in told]
         doc = None
         if model is not None:
@@ -307,5 +304,5 @@ def _empty() -> Problem:
         "empty-input",
         "there is no Gati document here",
         Place("."),
-        remedy="name the folder that holds the specs; nothing is ever taken for 'delete everything'",
+        remedy="name the folder that holds the specs; no input never means to delete",
     )

@@ -8,6 +8,7 @@ refused instead of read in one of the two ways, because the author meant only on
 from __future__ import annotations
 
 import re
+from math import isfinite
 
 INT64 = range(-(2**63), 2**63)
 
@@ -20,36 +21,32 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+\Z").match
 _FLOAT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]*(?:[eE][-+][0-9]+)?\Z|\.[0-9]+\Z").match
 _NOT_FINITE = re.compile(r"[-+]?\.inf\Z|\.nan\Z", re.IGNORECASE).match
 _BOOLISH = re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE).match
-_TRUTH = {
+_WORDS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    "null": None, "Null": None, "NULL": None, "~": None,
 }  # fmt: skip
-_NULL = frozenset(("", "~", "null", "Null", "NULL"))
 
 # What exactly one of the two schemas takes for something other than text.
+_NUMBER = "a number to some readers and text to others"
+_TIME = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?"
 _DISPUTED = (
-    (re.compile(r"[-+]?0[0-9_]+\Z"), "an octal number in YAML 1.1 and a decimal one in YAML 1.2"),
-    (re.compile(r"[-+]?0o[0-7]+\Z"), "an octal number in YAML 1.2 and text in YAML 1.1"),
-    (re.compile(r"[-+]?0b[01_]+\Z"), "a binary number in YAML 1.1 and text in YAML 1.2"),
-    (re.compile(r"[-+]?0x[0-9a-fA-F_]+\Z"), "a number to some readers and text to others"),
+    (r"[-+]?0[0-9_]+", "an octal number in YAML 1.1 and a decimal one in YAML 1.2"),
+    (r"[-+]?0o[0-7]+", "an octal number in YAML 1.2 and text in YAML 1.1"),
+    (r"[-+]?0b[01_]+", "a binary number in YAML 1.1 and text in YAML 1.2"),
+    (r"[-+]?0x[0-9a-fA-F_]+", _NUMBER),
+    (r"[-+]?[0-9][0-9_]*", _NUMBER),
+    (r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?", _NUMBER),
+    (r"[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?", _NUMBER),
     (
-        re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z"),
+        r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?",
         "a number of minutes or seconds in YAML 1.1 and text in YAML 1.2",
     ),
     (
-        re.compile(
-            r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-            r"(?:(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?"
-            r"(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::?[0-9]{2})?))?)?\Z"
-        ),
+        rf"[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?",
         "a date in YAML 1.1 and text in YAML 1.2",
     ),
-    (
-        re.compile(r"[-+]?(?:[0-9][0-9_]*)?\.?[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?\Z"),
-        "a number to some readers and text to others",
-    ),
-    (re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?\Z"), "a number to some readers and text to others"),
-    (re.compile(r"=\Z"), "a special value in YAML 1.1 and text in YAML 1.2"),
-)  # fmt: skip
+    (r"=", "a special value in YAML 1.1 and text in YAML 1.2"),
+)
 
 
 class Disputed(ValueError):
@@ -62,27 +59,27 @@ class Disputed(ValueError):
         self.remedy = remedy
 
 
-def plain(text: str) -> str | int | float | bool | None:  # noqa: C901 - one branch per type
-    """The value of a plain scalar; raises Disputed where readers differ or the number is too big."""
-    if not text:
-        return None
+def plain(text: str) -> str | int | float | bool | None:
+    """The value of a plain scalar; raises Disputed where readers differ or a number is too big."""
     if _SUSPECT(text) is None:
-        return text
-    if text in _TRUTH:
-        return _TRUTH[text]
-    if text in _NULL:
-        return None
+        return text or None
+    if text in _WORDS:
+        return _WORDS[text]
     if _INT(text):
         return _whole(text, 10)
     if _HEX(text):
         return _whole(text, 16)
-    if _NOT_FINITE(text):
-        raise Disputed("yaml-number", f"{text} is not a finite number", "write a finite number")
-    if _FLOAT(text):
-        number = float(text)
-        if number in (float("inf"), float("-inf")):
-            raise Disputed("yaml-number", f"{short(text)} is too large", "write a smaller number")
+    if _FLOAT(text) and isfinite(number := float(text)):
         return number
+    _refuse_disputed(text)
+    return text
+
+
+def _refuse_disputed(text: str) -> None:
+    if _FLOAT(text) or _NOT_FINITE(text):
+        raise Disputed(
+            "yaml-number", f"{short(text)} is not a finite number", "write a smaller number"
+        )
     if _BOOLISH(text):
         raise Disputed(
             "yaml-ambiguous",
@@ -90,13 +87,12 @@ def plain(text: str) -> str | int | float | bool | None:  # noqa: C901 - one bra
             f'write true or false for a boolean, "{text}" for text',
         )
     for pattern, why in _DISPUTED:
-        if pattern.match(text):
+        if re.fullmatch(pattern, text):
             raise Disputed(
                 "yaml-ambiguous",
                 f"{short(text)} is {why}",
                 f'write "{short(text)}" for text, or a plain decimal number',
             )
-    return text
 
 
 def _whole(text: str, base: int) -> int:

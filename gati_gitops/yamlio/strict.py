@@ -18,15 +18,17 @@ from functools import lru_cache
 from typing import Any
 
 import yaml
-from yaml.cyaml import CParser
 
 from gati_gitops.errors import Place, Problem
 from gati_gitops.yamlio.scalars import Disputed, plain, short
+from gati_gitops.yamlio.text import CONTROL, explained, unreadable
 
-MAX_BYTES = 1 << 20
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 10_000
 MAX_PROBLEMS = 100
+
+# libyaml, where PyYAML was built with it; every wheel of it is.
+_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Path = tuple[str | int, ...]
 
@@ -62,7 +64,7 @@ class Reading:
 
 def read(content: bytes, file: str) -> Reading:
     """Every document of a file; never raises on what the file holds."""
-    problem = _unreadable(content, file)
+    problem = unreadable(content, file)
     if problem is not None:
         return Reading((), (problem,))
     reader = _Reader(content, file)
@@ -77,7 +79,7 @@ def read(content: bytes, file: str) -> Reading:
 def marks(content: bytes, number: int) -> dict[Path, Mark]:
     """The position of every node of one document, by path; the root is at ``()``."""
     found: dict[Path, Mark] = {}
-    if _unreadable(content, "") is None:
+    if unreadable(content, "") is None:
         with suppress(_Stop):
             _Reader(content, "", wanted=number, marks=found).run()
     return found
@@ -96,73 +98,12 @@ def dotted(path: Path | list[str | int]) -> str:
     return text
 
 
-class _Stop(Exception):  # noqa: N818 - reading ends here, with what was read
+class _Stop(Exception):
+    """Reading ends here, with what was read."""
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
-
-
-# -------------------------------------------------------------------------------- the file as text
-
-_BOMS = (
-    (b"\xef\xbb\xbf", "a byte order mark"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
-)
-# Line breaks of YAML 1.1 alone (NEL, LS, PS) count as well: the readers disagree about them.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
-)
-_BREAK = re.compile("\r\n|\r|\n")
-
-
-def _unreadable(content: bytes, file: str) -> Problem | None:
-    """Why the file is not text that we read, or None."""
-    if len(content) > MAX_BYTES:
-        return Problem(
-            "file-too-large",
-            f"the file is larger than {MAX_BYTES // 1024} KiB, the limit of one file",
-            Place(file),
-            remedy="split it into several files",
-        )
-    for bom, what in _BOMS:
-        if content.startswith(bom):
-            return Problem(
-                "yaml-encoding",
-                f"the file starts with {what}",
-                Place(file, 1, 1),
-                remedy="save it as UTF-8 without a byte order mark",
-            )
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        return Problem(
-            "yaml-encoding",
-            f"byte 0x{content[error.start]:02x} is not UTF-8",
-            _place_at(content[: error.start].decode(), file),
-            remedy="save the file as UTF-8",
-        )
-    match = _CONTROL.search(text)
-    if match is None:
-        return None
-    return Problem(
-        "yaml-control-character",
-        f"the character U+{ord(match[0]):04X} is not allowed in a spec",
-        _place_at(text[: match.start()], file),
-        remedy=(
-            "save the file as UTF-8"
-            if match[0] == "\0"
-            else f'remove it, or write "\\u{ord(match[0]):04x}" in double quotes'
-        ),
-    )
-
-
-def _place_at(before: str, file: str) -> Place:
-    lines = _BREAK.split(before)
-    return Place(file, len(lines), len(lines[-1]) + 1)
-
-
-# -------------------------------------------------------------------------------- events to values
 
 
 class _Reader:
@@ -183,14 +124,14 @@ class _Reader:
         self.done: list[Document] = []
         self.problems: list[Problem] = []  # Of the document that is being read.
         self._path: list[str | int] = []
-        self._next: Callable[[], Any] = CParser(content).get_event
+        self._next: Callable[[], Any] = _Parser(content).get_event
 
     def run(self) -> None:
         """Fill ``done``; raises _Stop where the file can't be read on."""
         try:
             self._documents()
         except yaml.YAMLError as error:
-            raise _Stop(self._syntax(error)) from None
+            raise _Stop(explained(error, self._content, self._file)) from None
 
     def _documents(self) -> None:
         self._next()  # The stream's start.
@@ -284,7 +225,7 @@ class _Reader:
                 return text
         if (
             event.style == '"'
-            and (match := _CONTROL.search(text))
+            and (match := CONTROL.search(text))
             and match[0] not in "\u2028\u2029"
         ):
             self._report(
@@ -373,7 +314,7 @@ class _Reader:
         return text
 
     def _skip(self, depth: int) -> None:
-        """Read on over a value whose key was refused; what is wrong in it does not matter any more."""
+        """Read on over a value whose key was refused; what is wrong in it does not matter."""
         kept, path, found = len(self.problems), list(self._path), self._marks
         self._marks = None
         event = self._next()
@@ -411,46 +352,3 @@ class _Reader:
         if len(self.problems) >= MAX_PROBLEMS:
             raise _Stop(problem)
         self.problems.append(problem)
-
-    def _syntax(self, error: yaml.YAMLError) -> Problem:
-        """libyaml's complaint, in terms of what the author sees."""
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        what = str(getattr(error, "problem", None) or error).splitlines()[0]
-        if mark is None:
-            return Problem("yaml-syntax", f"not YAML: {what}", Place(self._file), remedy=_SYNTAX)
-        place = self._place(mark)
-        lines = _BREAK.split(self._content.decode())
-        line = lines[mark.line] if mark.line < len(lines) else ""
-        indentation = line[: len(line) - len(line.lstrip())]
-        if "\t" in indentation and mark.column <= len(indentation):
-            column = indentation.index("\t") + 1
-            return Problem(
-                "yaml-tab",
-                "a tab is used as indentation",
-                Place(self._file, place.line, column),
-                remedy="indent with spaces",
-            )
-        for part, code, message, remedy in _EXPLAINED:
-            if part in what:
-                return Problem(code, message, place, remedy=remedy)
-        context = str(getattr(error, "context", None) or "")
-        message = f"not YAML: {what}" + (f" {context}" if context else "")
-        return Problem("yaml-syntax", message, place, remedy=_SYNTAX)
-
-
-_SYNTAX = "check indentation, colons, quotes and brackets at and above this line"
-_EXPLAINED = (
-    ("undefined alias", "yaml-alias", "an alias without an anchor",
-     "write the value out; quote text that starts with *"),
-    ("undefined tag handle", "yaml-tag", "a tag that nothing declares",
-     "remove the tag; quote text that starts with !"),
-    ("invalid Unicode character escape", "yaml-control-character",
-     "an escape that is no character (half a surrogate pair, or beyond Unicode)",
-     "write the character itself"),
-    ("mapping values are not allowed", "yaml-syntax", "not YAML: a second ': ' in one line",
-     "quote the value, or put what follows on a line of its own"),
-    ("cannot start any token", "yaml-syntax", "not YAML: the text starts with a reserved character",
-     "quote the value"),
-    ("duplicate anchor", "yaml-alias", "an anchor is defined twice",
-     "remove the anchors and write the values out"),
-)  # fmt: skip
