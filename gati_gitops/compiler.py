@@ -1,0 +1,313 @@
+"""The compiler as one function: specs and what stood there before in, the new tree out.
+
+    load → link → releases → plan → fold with the ledgers → overlays → tree
+
+Pure: the same specs on the same snapshot give the same bytes. Units of other sources, environments
+that the project does not name and everything outside our folders stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gati_gitops import __version__
+from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
+from gati_gitops.emit.overlay import overlay_files, overlay_path
+from gati_gitops.emit.patch import patches
+from gati_gitops.emit.release import ReleaseFolder, release_folder, release_objects
+from gati_gitops.errors import Problem, Refused, SpecsInvalid
+from gati_gitops.ledger.fold import Objection, Outcome, Policy, Stored, fold
+from gati_gitops.output import Output, UnitKey
+from gati_gitops.plan.check import check
+from gati_gitops.plan.model import Release, UnitPlan
+from gati_gitops.plan.units import Planner
+from gati_gitops.spec.crds import crd_files
+from gati_gitops.spec.link import LinkedUnit, link
+from gati_gitops.spec.load import Specs
+from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Which part of the output a run is about; empty means all of it."""
+
+    environments: frozenset[str] = frozenset()
+    clusters: frozenset[str] = frozenset()
+
+    def has(self, env: str, cluster: str) -> bool:
+        return (not self.environments or env in self.environments) and (
+            not self.clusters or cluster in self.clusters
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One unit on one cluster after the compile."""
+
+    linked: LinkedUnit | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What a compile gives."""
+
+    units: tuple[Placed, ...]
+    tree: Tree
+    changes: Changes
+    warnings: tuple[Problem, ...]
+    foreign: tuple[str, ...] = ()
+    """Files in our folders that we did not make; only with ``discard``."""
+
+
+class _Builders:
+    """The next stage's hands, as the planner wants them."""
+
+    def build(self, release: Release) -> dict[str, dict[str, Any]]:
+        return release_objects(release)
+
+    def folder(self, release: Release, objects: dict[str, dict[str, Any]]) -> ReleaseFolder:
+        return release_folder(release, objects)
+
+    def difference(
+        self, base: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+        return patches(list(base.values()), list(wanted.values()))
+
+
+@dataclass(slots=True)
+class _Run:
+    """One compile under way."""
+
+    specs: Specs
+    output: Output
+    source: str
+    narrowed: Narrowed
+    problems: list[Problem] = field(default_factory=list)
+
+    def place(self) -> tuple[list[Placed], Planner]:
+        names = self.output.names()
+        base_units, _ = link(self.specs, names)
+        planner = Planner(self.specs.project, self.source, _Builders())
+        planner.compile_releases(base_units)
+        placed: list[Placed] = []
+        for env, settings in sorted(self.specs.project.spec.environments.items()):
+            policy = _policy(self.specs, env)
+            for cluster in sorted(settings.clusters):
+                if not self.narrowed.has(env, cluster):
+                    continue
+                view = self.specs.on(env, cluster)
+                units = base_units if view is self.specs else link(view, names)[0]
+                placed += self._cluster(units, planner, policy, env, cluster)
+        return placed, planner
+
+    def _cluster(
+        self,
+        units: Iterable[LinkedUnit],
+        planner: Planner,
+        policy: Policy,
+        env: str,
+        cluster: str,
+    ) -> Iterable[Placed]:
+        here = dict(self.output.units(env, cluster))
+        for unit in units:
+            wanted = planner.plan(unit, env, cluster)
+            key = (unit.namespace, wanted.unit.folder)
+            stored = here.pop(key, None)
+            if stored is not None and stored.plan.source != self.source:
+                raise _claimed(wanted, stored)
+            sibling = self._sibling(env, cluster, key) if stored is None else None
+            outcome = fold(policy, wanted, stored, sibling)
+            self.problems += [_objected(unit, env, o) for o in outcome.objections]
+            yield Placed(unit, outcome)
+        for stored in here.values():
+            if stored.plan.source == self.source:
+                yield Placed(None, fold(policy, None, stored))
+
+    def _sibling(self, env: str, cluster: str, key: UnitKey) -> Stored | None:
+        """The unit as a serving sibling runs it, if one does."""
+        for name, settings in sorted(self.specs.project.spec.environments[env].clusters.items()):
+            if name != cluster and settings.role == "serving":
+                found = self.output.units(env, name).get(key)
+                if found is not None and found.ledger is not None:
+                    return found
+        return None
+
+
+def compile_specs(
+    specs: Specs,
+    before: Snapshot,
+    *,
+    narrowed: Narrowed | None = None,
+    discard: bool = False,
+    upgrade: bool = False,
+) -> Compilation:
+    """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done."""
+    problems = [*specs.warnings, *check(specs)]
+    if any(problem.is_error for problem in problems):
+        raise SpecsInvalid(problems)
+    narrowed = narrowed or Narrowed()
+    source = specs.project.spec.source or specs.project.metadata.name
+    output = Output(before)
+    if not upgrade:
+        _check_compiler(output, specs, source)
+    run = _Run(specs, output, source, narrowed, problems)
+    placed, planner = run.place()
+    if any(problem.is_error for problem in problems):
+        raise SpecsInvalid(problems)
+    tree, scope = _write(run, placed, planner)
+    foreign = tuple(_foreign(before, tree, scope))
+    if foreign and not discard:
+        raise Refused(
+            f"{len(foreign)} file{'s' * (len(foreign) > 1)} in our folders that we did not make: "
+            + ", ".join(foreign[:5])
+            + ("…" if len(foreign) > 5 else ""),  # noqa: PLR2004
+            remedy="move them out of base/, overlays/, crds/ and clusters/, or remove them with"
+            " --discard",
+        )
+    changes = difference(before, tree, scope)
+    warnings = tuple(sorted(set(problems), key=Problem.sort_key))
+    return Compilation(tuple(placed), tree, changes, warnings, foreign)
+
+
+def _policy(specs: Specs, env: str) -> Policy:
+    project = specs.project.spec
+    settings = project.environments[env]
+    rollout = settings.rollout or project.rollout
+    return Policy(rollout.strategy, env in project.promotion, settings.revisions, settings.on_delete)
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[str]]:
+    """Every file that this run is answerable for, and the folders in which nothing else may be."""
+    specs, output = run.specs, run.output
+    project_file = specs.project_doc.file if specs.project_doc else "its defaults"
+    tree: Tree = {}
+    scope = ["base", "crds"]
+    crds = crd_files()
+    tree.update({f"crds/{file}": content for file, content in crds.items()})
+    live = [p.outcome for p in placed if p.outcome.plan is not None]
+    by_cluster: dict[tuple[str, str], list[UnitPlan]] = {}
+    for outcome in live:
+        plan = outcome.plan
+        assert plan is not None
+        by_cluster.setdefault((plan.environment, plan.cluster), []).append(plan)
+        tree.update(output.keep_comments(overlay_files(plan, outcome.ledger), overlay_path(plan)))
+    for env, settings in specs.project.spec.environments.items():
+        wanted = [name for name in settings.clusters if run.narrowed.has(env, name)]
+        for cluster in wanted:
+            plans = by_cluster.get((env, cluster), [])
+            others = output.foreign_units(env, cluster, run.source)
+            keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
+            project = specs.project.metadata.name
+            tree.update(cluster_files(env, cluster, keys, project, project_file))
+            tree.update(crd_copies(env, cluster, crds))
+            for path in others.values():
+                tree.update(output.files(path))
+            scope.append(f"overlays/{env}/{cluster}")
+        if wanted:
+            tree.update(_environment(run, env, by_cluster, project_file))
+            scope.append(f"overlays/{env}/sources/{run.source}")
+    tree.update(_bases(run, live, planner, scope))
+    return tree, scope
+
+
+def _environment(
+    run: _Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]], file: str
+) -> Tree:
+    owned = {
+        f"{plan.unit.namespace}/{plan.unit.folder}"
+        for (name, _), plans in by_cluster.items()
+        if name == env
+        for plan in plans
+    }
+    for cluster in run.specs.project.spec.environments[env].clusters:
+        if not run.narrowed.has(env, cluster):
+            owned |= {
+                "/".join(key)
+                for key, stored in run.output.units(env, cluster).items()
+                if stored.plan.source == run.source
+            }
+    files = environment_files(run.specs.project, env, run.source, __version__, owned, file)
+    owner = run.output.owner(env)
+    if owner and owner != run.source:
+        del files[f"overlays/{env}/project.yaml"]
+    return files
+
+
+def _bases(run: _Run, live: list[Outcome], planner: Planner, scope: list[str]) -> Tree:
+    """The release folders that anything names: new ones written, old ones kept byte for byte."""
+    folders: dict[str, ReleaseFolder] = {}
+    for compiled in planner.releases.values():
+        folder = compiled.folder
+        assert isinstance(folder, ReleaseFolder)
+        folders[folder.path] = folder
+    named = run.output.named_elsewhere(scope)
+    for outcome in live:
+        assert outcome.plan is not None
+        unit = outcome.plan.unit
+        for version in outcome.plan.versions:
+            named.add(f"base/{unit.namespace}/{unit.folder}/{version.release}")
+    tree: Tree = {}
+    for path in named:
+        if path in folders:
+            for file, content in folders[path].files.items():
+                tree[f"{path}/{file}"] = content
+            continue
+        kept = run.output.files(path)
+        if not kept:
+            raise Refused(
+                f"the release folder {path} is named by an overlay but is not there",
+                remedy="restore it from Git; an overlay can't build without it",
+            )
+        tree.update(kept)
+    return tree
+
+
+def _foreign(before: Snapshot, tree: Mapping[str, bytes], scope: Iterable[str]) -> Iterable[str]:
+    """Files in our folders that nobody of us made."""
+    for folder in sorted({path.partition("/")[0] for path in scope} & set(OWNED)):
+        for path in before.paths(folder):
+            if tree.get(path) is not None and before.read(path) == tree[path]:
+                continue
+            content = before.read(path)
+            if content is not None and not is_ours(content):
+                yield path
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+def _check_compiler(output: Output, specs: Specs, source: str) -> None:
+    for env in specs.project.spec.environments:
+        other = output.compiler(env, source)
+        if other and other != __version__:
+            raise Refused(
+                f"{env} was compiled by version {other}, this is {__version__}",
+                remedy="use that version, or compile with --upgrade and review what changes",
+            )
+
+
+def _claimed(wanted: UnitPlan, stored: Stored) -> Refused:
+    return Refused(
+        f"{wanted.unit} on {wanted.cluster} belongs to the source {stored.plan.source};"
+        f" {wanted.source} ({', '.join(wanted.files)}) claims it too",
+        remedy="rename the unit in one of the two sources, or retire it in the other first",
+    )
+
+
+def _objected(unit: LinkedUnit, env: str, objection: Objection) -> Problem:
+    version = next((v for v in unit.versions if v.id == objection.version), unit.versions[0])
+    doc = version.docs[-1]
+    field_ = "spec.image" if "image" in objection.code else "spec"
+    return Problem(
+        objection.code,
+        f"{objection.message} (in {env})",
+        doc.place(*field_.split(".")),
+        field_,
+        objection.remedy,
+    )

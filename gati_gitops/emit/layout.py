@@ -1,0 +1,102 @@
+"""The folders around the units: namespaces, clusters, environments, CRDs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gati_gitops.emit.objects.meta import Object
+from gati_gitops.emit.objects.namespace import namespace
+from gati_gitops.emit.release import KUSTOMIZATION
+from gati_gitops.spec.project import Environment, GatiProject
+from gati_gitops.tree import Tree, header
+from gati_gitops.yamlio.emit import dump
+
+RECORD_FORMAT = 1
+BUILT_IN = frozenset(("default", "kube-public", "kube-system"))
+"""Namespaces that every cluster has, and that hold what is not ours to restrict."""
+
+
+def cluster_files(
+    env: str, cluster: str, units: Iterable[tuple[str, str]], project: str, source_file: str
+) -> Tree:
+    """Kustomizations of a cluster and its namespaces. ``units`` are (namespace, folder) pairs."""
+    line = header([source_file])
+    root = f"overlays/{env}/{cluster}"
+    by_namespace: dict[str, list[str]] = {}
+    for name, folder in sorted(units):
+        by_namespace.setdefault(name, []).append(folder)
+    files: Tree = {}
+    for name, folders in by_namespace.items():
+        files[f"{root}/{name}/kustomization.yaml"] = _kustomization(folders, line)
+        if name in BUILT_IN:
+            continue
+        files[f"{root}/{name}/_namespace/namespace.yaml"] = dump(namespace(name, project), line)
+        files[f"{root}/{name}/_namespace/kustomization.yaml"] = _kustomization(
+            ["namespace.yaml"], line
+        )
+    folders = ["_crds"]
+    for name in by_namespace:
+        folders += [name] if name in BUILT_IN else [f"{name}/_namespace", name]
+    files[f"{root}/kustomization.yaml"] = _kustomization(folders, line)
+    return files
+
+
+def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:
+    """Our CRDs as one cluster has them: a sync root of its own, so that they never ride along."""
+    return {f"overlays/{env}/{cluster}/_crds/{file}": data for file, data in crds.items()}
+
+
+def environment_files(
+    project: GatiProject, env: str, source: str, compiler: str, owned: Iterable[str], file: str
+) -> Tree:
+    """The environment's settings, and the record of what this source published there."""
+    line = header([file])
+    files: Tree = {f"overlays/{env}/project.yaml": dump(settings_data(project, env, source), line)}
+    groups: dict[str, list[str]] = {}
+    for unit in sorted(owned):
+        group, _, folder = unit.partition("/")
+        groups.setdefault(group, []).append(folder)
+    for group, folders in groups.items():
+        record = {
+            "format": RECORD_FORMAT,
+            "source": source,
+            "compiler": compiler,
+            "namespace": group,
+            "units": folders,
+        }
+        files[f"overlays/{env}/sources/{source}/{group}.yaml"] = dump(record, line)
+    return files
+
+
+def settings_data(project: GatiProject, env: str, owner: str) -> Object:
+    """What an environment's overlay remembers of gati.yaml, defaults included."""
+    settings: Environment = project.spec.environments[env]
+    promotion = project.spec.promotion.get(env)
+    data: dict[str, Any] = {
+        "format": RECORD_FORMAT,
+        "project": project.metadata.name,
+        "owner": owner,
+        "environment": env,
+        "rollout": _dump(settings.rollout or project.spec.rollout),
+        "revisions": settings.revisions,
+        "onDelete": settings.on_delete,
+        "clusters": {
+            name: _dump(cluster.model_copy(update={"routing": cluster.routing or settings.routing}))
+            for name, cluster in sorted(settings.clusters.items())
+        },
+    }
+    if promotion is not None:
+        data["promotion"] = _dump(promotion)
+    if settings.registries:
+        data["registries"] = dict(sorted(settings.registries.items()))
+    return data
+
+
+def _dump(model: Any) -> dict[str, Any]:
+    data: dict[str, Any] = model.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return data
+
+
+def _kustomization(resources: list[str], line: str) -> bytes:
+    return dump({**KUSTOMIZATION, "resources": resources}, line)

@@ -1,0 +1,78 @@
+"""A unit's overlay: what the environment and the rollout decide, from plan and ledger alone."""
+
+from __future__ import annotations
+
+from gati_gitops.emit.objects.meta import Object
+from gati_gitops.emit.objects.scalers import disruption_budget, scaler
+from gati_gitops.emit.patch import apply_replicas
+from gati_gitops.emit.release import KUSTOMIZATION, release_path
+from gati_gitops.emit.routes import routes
+from gati_gitops.ledger.model import DEPLOYED, SCALED, Entry, Ledger, Phase
+from gati_gitops.ledger.store import ledger_data, plan_data
+from gati_gitops.plan.model import PlannedVersion, UnitPlan
+from gati_gitops.tree import Tree, header, ledger_header
+from gati_gitops.yamlio.emit import dump, dump_all
+
+_TO_ROOT = "../../../../../"  # overlays/<env>/<cluster>/<namespace>/<unit>/
+
+
+def overlay_path(plan: UnitPlan) -> str:
+    unit = plan.unit
+    return f"overlays/{plan.environment}/{plan.cluster}/{unit.namespace}/{unit.folder}"
+
+
+def overlay_files(plan: UnitPlan, ledger: Ledger) -> Tree:
+    """All files of one unit on one cluster; a pure function of what it stores itself."""
+    folder = overlay_path(plan)
+    line = header(plan.files)
+    deployed = [
+        (entry, version)
+        for entry in ledger.entries
+        if entry.phase in DEPLOYED and (version := plan.version(*entry.key)) is not None
+    ]
+    files: Tree = {}
+    resources = [_TO_ROOT + release_path(plan.unit, v.release) for _, v in deployed]
+    for name, objects in (
+        ("route.yaml", routes(plan, ledger)),
+        ("scaling.yaml", _scaling(plan, deployed)),
+        ("extra.yaml", [item for _, version in deployed for item in version.extras]),
+    ):
+        if objects:
+            files[f"{folder}/{name}"] = dump_all(objects, line)
+            resources.append(name)
+    kustomization: Object = {**KUSTOMIZATION, "resources": sorted(resources)}
+    inline = [{"patch": dump(p).decode()} for pair in deployed for p in _patches(plan, *pair)]
+    if inline:
+        kustomization["patches"] = inline
+    images = {image["name"]: image for _, version in deployed for image in version.images}
+    if images:
+        kustomization["images"] = [images[name] for name in sorted(images)]
+    files[f"{folder}/kustomization.yaml"] = dump(kustomization, line)
+    files[f"{folder}/unit.yaml"] = dump(plan_data(plan), line)
+    files[f"{folder}/rollout.yaml"] = dump(ledger_data(ledger), ledger_header(plan.files))
+    return files
+
+
+def _scaling(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:
+    """Scalers and disruption budgets as whole objects."""
+    found = []
+    for entry, version in deployed:
+        if entry.phase in SCALED:
+            found += [scaler(plan, version), disruption_budget(plan, version)]
+    return [item for item in found if item is not None]
+
+
+def _patches(plan: UnitPlan, entry: Entry, version: PlannedVersion) -> list[Object]:
+    """One strategic-merge patch per changed object; the Deployment's carries the replica count."""
+    parked = entry.phase is Phase.PARKED
+    if version.scaling.owned and not parked:
+        return list(version.patches)
+    head: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": version.name, "namespace": plan.unit.namespace},
+    }
+    own = next((p for p in version.patches if p["kind"] == "Deployment"), None)
+    replicas = 0 if parked else version.scaling.replicas
+    others = [p for p in version.patches if p is not own]
+    return [apply_replicas(own, head, replicas), *others]

@@ -1,0 +1,63 @@
+"""A release folder: the compiled, immutable base of one version.
+
+Its name ends in a digest of its bytes, so two overlays that name the same folder get the same
+objects for ever, and a change is always a new folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from gati_gitops.emit.objects.config_map import config_map
+from gati_gitops.emit.objects.deployment import deployment
+from gati_gitops.emit.objects.meta import Object
+from gati_gitops.emit.objects.service import service
+from gati_gitops.emit.objects.service_account import service_account
+from gati_gitops.plan.model import Release
+from gati_gitops.plan.naming import UnitId, slug
+from gati_gitops.tree import header
+from gati_gitops.yamlio.emit import dump
+
+KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFolder:
+    """A release as files."""
+
+    unit: UnitId
+    name: str
+    files: Mapping[str, bytes]
+
+    @property
+    def path(self) -> str:
+        return release_path(self.unit, self.name)
+
+
+def release_path(unit: UnitId, name: str) -> str:
+    return f"base/{unit.namespace}/{unit.folder}/{name}"
+
+
+def release_objects(release: Release) -> dict[str, Object]:
+    """File name to object: everything of a version that no environment decides."""
+    built = {
+        "configmap.yaml": config_map(release),
+        "deployment.yaml": deployment(release),
+        "service.yaml": service(release),
+        "serviceaccount.yaml": service_account(release),
+    }
+    return {file: item for file, item in built.items() if item is not None}
+
+
+def release_folder(release: Release, objects: Mapping[str, Object]) -> ReleaseFolder:
+    """The folder, named by what is in it."""
+    line = header(release.files)
+    files = {file: dump(item, line) for file, item in objects.items()}
+    files["kustomization.yaml"] = dump({**KUSTOMIZATION, "resources": sorted(objects)}, line)
+    digest = sha256()
+    for file in sorted(files):
+        digest.update(f"{file}\0{len(files[file])}\0".encode())
+        digest.update(files[file])
+    return ReleaseFolder(release.unit, f"{slug(release.version)}-{digest.hexdigest()[:8]}", files)

@@ -1,0 +1,1 @@
+"""What was decided for one unit on one cluster, and how a compile respects it."""

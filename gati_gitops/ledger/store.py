@@ -1,0 +1,249 @@
+"""``unit.yaml`` and ``rollout.yaml``: plan and ledger as plain data and back.
+
+Both carry a format number. A file that a person broke, or that a newer compiler wrote, is refused
+with its name: going on without it would forget decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gati_gitops.errors import Place, Refused
+from gati_gitops.ledger.model import FORMAT as LEDGER_FORMAT
+from gati_gitops.ledger.model import Entry, Ledger, Phase
+from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
+from gati_gitops.plan.model import PlannedVersion, Route, Scaling, UnitPlan
+from gati_gitops.plan.naming import UnitId
+
+Data = dict[str, Any]
+
+
+def _without_empty(data: Data) -> Data:
+    return {k: v for k, v in data.items() if v is not None and v != "" and v != [] and v != {}}
+
+
+# -- the plan ------------------------------------------------------------------------------------
+
+
+def plan_data(plan: UnitPlan) -> Data:
+    """A plan as it is stored."""
+    return _without_empty(
+        {
+            "format": PLAN_FORMAT,
+            "namespace": plan.unit.namespace,
+            "kind": plan.unit.kind,
+            "name": plan.unit.name,
+            "environment": plan.environment,
+            "cluster": plan.cluster,
+            "project": plan.project,
+            "source": plan.source,
+            "target": plan.target,
+            "labels": plan.labels,
+            "route": _route_data(plan.route) if plan.route else None,
+            "versions": [_version_data(version) for version in plan.versions],
+        }
+    )
+
+
+def _route_data(route: Route) -> Data:
+    return _without_empty(
+        {
+            "path": route.path,
+            "hosts": list(route.hosts),
+            "provider": route.provider,
+            "gateway": route.gateway,
+            "gatewayNamespace": route.gateway_namespace,
+            "section": route.section,
+        }
+    )
+
+
+def _version_data(version: PlannedVersion) -> Data:
+    return _without_empty(
+        {
+            "id": version.id,
+            "name": version.name,
+            "digest": version.digest,
+            "release": version.release,
+            "image": version.image,
+            "port": version.port,
+            "weight": version.weight,
+            "breaking": version.breaking or None,
+            "transformers": list(version.transformers),
+            "scaling": _scaling_data(version.scaling),
+            "images": list(version.images),
+            "patches": list(version.patches),
+            "extras": list(version.extras),
+            "specs": list(version.files),
+        }
+    )
+
+
+def _scaling_data(scaling: Scaling) -> Data:
+    if not scaling.owned:
+        return {"type": scaling.type, "replicas": scaling.replicas}
+    data = _without_empty(
+        {
+            "type": scaling.type,
+            "replicas": scaling.replicas,
+            "min": scaling.min,
+            "max": scaling.max,
+            "metrics": list(scaling.metrics),
+            "behavior": scaling.behavior,
+        }
+    )
+    if scaling.type == "keda":
+        data |= {"polling": scaling.polling, "cooldown": scaling.cooldown}
+    return data
+
+
+def plan_from(data: Any, file: str) -> UnitPlan:
+    """A stored plan, or a refusal that names the file."""
+    _check_format(data, PLAN_FORMAT, file)
+    try:
+        route = data.get("route")
+        return UnitPlan(
+            unit=UnitId(data["namespace"], data["kind"], data["name"]),
+            environment=data["environment"],
+            cluster=data["cluster"],
+            project=data["project"],
+            source=data["source"],
+            target=data["target"],
+            route=_route_from(route) if route else None,
+            versions=tuple(_version_from(version) for version in data.get("versions", ())),
+            labels=dict(data.get("labels", {})),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(file, error) from error
+
+
+def _route_from(data: Mapping[str, Any]) -> Route:
+    return Route(
+        data["path"],
+        tuple(data.get("hosts", ())),
+        data["provider"],
+        data["gateway"],
+        data["gatewayNamespace"],
+        data.get("section", ""),
+    )
+
+
+def _version_from(data: Mapping[str, Any]) -> PlannedVersion:
+    return PlannedVersion(
+        id=data["id"],
+        name=data["name"],
+        digest=data["digest"],
+        release=data["release"],
+        image=data["image"],
+        port=data["port"],
+        weight=data.get("weight"),
+        breaking=data.get("breaking", False),
+        scaling=_scaling_from(data["scaling"]),
+        files=tuple(data.get("specs", ())),
+        transformers=tuple(data.get("transformers", ())),
+        patches=tuple(data.get("patches", ())),
+        images=tuple(data.get("images", ())),
+        extras=tuple(data.get("extras", ())),
+    )
+
+
+def _scaling_from(data: Mapping[str, Any]) -> Scaling:
+    values = dict(data)
+    values["metrics"] = tuple(values.get("metrics", ()))
+    return Scaling(**values)
+
+
+# -- the ledger ----------------------------------------------------------------------------------
+
+
+def ledger_data(ledger: Ledger) -> Data:
+    """A ledger as it is stored. ``seq`` and key share a line, so that two changes conflict."""
+    return _without_empty(
+        {
+            "format": LEDGER_FORMAT,
+            "seq": f"{ledger.seq} {ledger.key}",
+            "target": ledger.target,
+            "hold": ledger.hold,
+            "retiring": ledger.retiring or None,
+            "versions": [_entry_data(entry) for entry in ledger.entries],
+        }
+    )
+
+
+def _entry_data(entry: Entry) -> Data:
+    return _without_empty(
+        {
+            "id": entry.id,
+            "phase": entry.phase.value,
+            "weight": entry.weight,
+            "digest": entry.digest,
+            "previous": entry.previous,
+            "image": entry.image,
+        }
+    )
+
+
+def ledger_from(data: Any, file: str) -> Ledger:
+    """A stored ledger, or a refusal that names the file."""
+    _check_format(data, LEDGER_FORMAT, file)
+    try:
+        seq, _, key = str(data["seq"]).partition(" ")
+        ledger = Ledger(
+            seq=int(seq),
+            key=key,
+            target=data.get("target", ""),
+            hold=_hold(data.get("hold")),
+            retiring=data.get("retiring", False) is True,
+            entries=tuple(_entry_from(entry) for entry in data.get("versions", ())),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(file, error) from error
+    if sum(entry.weight for entry in ledger.entries) not in (0, 100):
+        total = sum(entry.weight for entry in ledger.entries)
+        raise _broken(file, f"the weights sum to {total}, not to 100")
+    return ledger
+
+
+def _hold(value: object) -> str:
+    """People write ``hold: true`` as well as a reason."""
+    if value is True:
+        return "held by hand"
+    return value if isinstance(value, str) else ""
+
+
+def _entry_from(data: Mapping[str, Any]) -> Entry:
+    weight = data.get("weight", 0)
+    if type(weight) is not int or not 0 <= weight <= 100:  # noqa: PLR2004
+        raise ValueError(f"weight {weight!r} is no number from 0 to 100")
+    return Entry(
+        id=data["id"],
+        digest=data["digest"],
+        phase=Phase(data["phase"]),
+        weight=weight,
+        previous=data.get("previous", ""),
+        image=data.get("image", ""),
+    )
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+def _check_format(data: Any, known: int, file: str) -> None:
+    if not isinstance(data, Mapping):
+        raise _broken(file, "it is not a mapping")
+    if data.get("format") != known:
+        raise Refused(
+            f"{file} has format {data.get('format')!r}; this compiler knows {known}",
+            remedy="use the compiler version that wrote it, or a newer one",
+            place=Place(file),
+        )
+
+
+def _broken(file: str, why: object) -> Refused:
+    detail = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
+    return Refused(
+        f"{file} can't be read: {detail}",
+        remedy="restore it from Git; it holds decisions that must not be forgotten",
+        place=Place(file),
+    )

@@ -1,0 +1,143 @@
+"""Reading what was compiled before: stored plans, ledgers, records and release folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from gati_gitops.emit.routes.gateway_api import split_weights
+from gati_gitops.errors import Place, Refused
+from gati_gitops.ledger.fold import Stored
+from gati_gitops.ledger.store import ledger_from, plan_from
+from gati_gitops.tree import Snapshot, Tree
+from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
+
+UnitKey = tuple[str, str]
+"""Namespace and folder of a unit on a cluster."""
+
+_RELEASE = re.compile(rb"base/([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)")
+
+
+class Output:
+    """A snapshot seen as the compiled output that it is. Reads each file at most once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._paths: list[str] = list(snapshot.paths("overlays"))
+        self._units: dict[tuple[str, str], dict[UnitKey, str]] = {}
+        for path in self._paths:
+            parts = path.split("/")
+            if len(parts) == 6 and parts[5] == "unit.yaml":  # noqa: PLR2004
+                env, cluster, namespace, folder = parts[1:5]
+                self._units.setdefault((env, cluster), {})[namespace, folder] = path
+        self.units = cache(self._read_units)
+
+    def _read_units(self, env: str, cluster: str) -> Mapping[UnitKey, Stored]:
+        """What is stored of every unit on a cluster."""
+        found = self._units.get((env, cluster), {})
+        return {key: self._stored(path) for key, path in sorted(found.items())}
+
+    def _stored(self, path: str) -> Stored:
+        folder = path.rpartition("/")[0]
+        plan = plan_from(self._yaml(path), path)
+        ledger_path = f"{folder}/rollout.yaml"
+        if self._snapshot.read(ledger_path) is None:
+            return Stored(plan, None, self._route_weights(f"{folder}/route.yaml"))
+        return Stored(plan, ledger_from(self._yaml(ledger_path), ledger_path), {})
+
+    def _route_weights(self, path: str) -> dict[str, int]:
+        content = self._snapshot.read(path)
+        try:
+            return split_weights(read_resources(decode(content))) if content else {}
+        except GoYamlError as error:
+            raise _unreadable(path, error) from error
+
+    def _yaml(self, path: str) -> Any:
+        try:
+            return read_config(decode(self._snapshot.read(path) or b""))
+        except GoYamlError as error:
+            raise _unreadable(path, error) from error
+
+    def names(self) -> dict[tuple[str, str], str]:
+        """What the unit of a path is called, so that it keeps its name when handlers come and go."""
+        return {
+            (stored.plan.unit.namespace, stored.plan.route.path): stored.plan.unit.name
+            for env, cluster in sorted(self._units)
+            for stored in self.units(env, cluster).values()
+            if stored.plan.route is not None
+        }
+
+    def foreign_units(self, env: str, cluster: str, source: str) -> dict[UnitKey, str]:
+        """Units of other sources on a cluster, with their folders."""
+        return {
+            key: self._units[env, cluster][key].rpartition("/")[0]
+            for key, stored in self.units(env, cluster).items()
+            if stored.plan.source != source
+        }
+
+    def files(self, folder: str) -> Tree:
+        """A folder as it is."""
+        found: Tree = {}
+        for path in self._snapshot.paths(folder):
+            content = self._snapshot.read(path)
+            if content is not None:
+                found[path] = content
+        return found
+
+    def owner(self, env: str) -> str:
+        """The source that owns an environment's settings."""
+        return str(self._record(f"overlays/{env}/project.yaml").get("owner", ""))
+
+    def compiler(self, env: str, source: str) -> str:
+        """The compiler version that wrote a source's part of an environment."""
+        prefix = f"overlays/{env}/sources/{source}/"
+        found = {str(self._record(p).get("compiler", "")) for p in self._paths if p.startswith(prefix)}
+        return max(found, default="")
+
+    def _record(self, path: str) -> Mapping[str, Any]:
+        if self._snapshot.read(path) is None:
+            return {}
+        data = self._yaml(path)
+        return data if isinstance(data, dict) else {}
+
+    def named_elsewhere(self, scope: Iterable[str]) -> set[str]:
+        """Release folders that overlays outside of ``scope``, or of other sources, name."""
+        ours = tuple(f"{folder}/" for folder in scope)
+        found: set[str] = set()
+        for path in self._paths:
+            if path.endswith(("/kustomization.yaml", "/unit.yaml")) and not path.startswith(ours):
+                for name in _RELEASE.findall(self._snapshot.read(path) or b""):
+                    found.add("base/" + name.decode())
+        for (env, cluster), units in self._units.items():
+            if f"overlays/{env}/{cluster}/" not in ours:
+                for key in units:
+                    found |= self._releases(self.units(env, cluster)[key])
+        return found
+
+    @staticmethod
+    def _releases(stored: Stored) -> set[str]:
+        unit = stored.plan.unit
+        return {
+            f"base/{unit.namespace}/{unit.folder}/{version.release}"
+            for version in stored.plan.versions
+        }
+
+    def keep_comments(self, files: Tree, folder: str) -> Tree:
+        """The ledger with what people wrote into it; an unchanged one byte for byte."""
+        path = f"{folder}/rollout.yaml"
+        old = self._snapshot.read(path)
+        if old is None or old == files[path]:
+            return files
+        from gati_gitops.yamlio.edit import edited
+
+        return {**files, path: edited(old, files[path])}
+
+
+def _unreadable(path: str, error: GoYamlError) -> Refused:
+    return Refused(
+        f"{path} can't be read: {error}",
+        remedy="restore it from Git; it holds decisions that must not be forgotten",
+        place=Place(path),
+    )

@@ -1,0 +1,1 @@
+"""The intermediate form: what will exist, with every name, label and default decided."""

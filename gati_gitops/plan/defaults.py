@@ -1,0 +1,132 @@
+"""What holds where the spec is silent. Each default is stated here and nowhere else."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from gati_gitops.plan.model import ResolvedProbe, Scaling
+from gati_gitops.spec.kinds import ModuleSpec
+from gati_gitops.spec.workload import Autoscaling, Probe, Probes, RunningWorkload
+
+# Taken whole when a spec gives no resources, as the operator does; a spec that gives some gives all.
+RESOURCES = {
+    "requests": {"cpu": "100m", "memory": "128Mi"},
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+}
+CPU_UTILIZATION = 70
+MAX_OVER_MIN = 3
+
+# initial delay, period, timeout, failures
+_TIMING = {"startup": (0, 5, 3, 30), "readiness": (0, 10, 3, 3), "liveness": (0, 20, 5, 3)}
+_WRITABLE = {"handler": ("/tmp", "/app/.gati"), "node": ("/tmp", "/app/.gati")}  # noqa: S108
+
+
+def resources(workload: RunningWorkload) -> dict[str, dict[str, str]]:
+    given = workload.resources
+    if given is None or (given.requests is None and given.limits is None):
+        return RESOURCES
+    return {
+        name: values
+        for name in ("requests", "limits")
+        if (part := getattr(given, name)) is not None
+        and (values := part.model_dump(by_alias=True, exclude_none=True))
+    }
+
+
+def probes(workload: RunningWorkload, module: ModuleSpec | None) -> tuple[ResolvedProbe, ...]:
+    """Startup, readiness and liveness. Handlers serve /health; a module's protocol is its own."""
+    common = workload.probes or Probes()
+    fallback = "http" if module is None else "tcp"
+    found = []
+    for kind, timing in _TIMING.items():
+        own: Probe = getattr(common, kind) or Probe()
+
+        def pick(name: str, default: Any, own: Probe = own) -> Any:
+            for source in (own, common):
+                if (value := getattr(source, name)) is not None:
+                    return value
+            return default
+
+        type_ = pick("type", fallback)
+        if type_ == "none":
+            continue
+        delay, period, timeout, failures = timing
+        found.append(
+            ResolvedProbe(
+                kind,
+                type_,
+                pick("path", "/health") if type_ == "http" else "",
+                pick("port", workload.port),
+                pick("initial_delay_seconds", delay),
+                pick("period_seconds", period),
+                pick("timeout_seconds", timeout),
+                pick("failure_threshold", failures),
+            )
+        )
+    return tuple(found)
+
+
+def env(
+    workload: RunningWorkload, version: str, module: ModuleSpec | None
+) -> tuple[tuple[str, str], ...]:
+    """The runtime's own variables, then the spec's, which win."""
+    values = {"GATI_VERSION": version, "HOST": "0.0.0.0", "PORT": str(workload.port)}  # noqa: S104
+    if module is None or module.module_type == "node":
+        values["NODE_ENV"] = "production"
+    elif module.module_type == "wasm":
+        values["WASM_RUNTIME"] = module.runtime
+    values = {k: v for k, v in values.items() if k not in workload.env_refs}
+    values.update(workload.env)
+    return tuple(sorted(values.items()))
+
+
+def writable(workload: RunningWorkload, module: ModuleSpec | None) -> tuple[tuple[str, str], ...]:
+    """Scratch folders as (volume name, path): the root file system is read-only."""
+    if workload.security is not None and not workload.security.read_only_root:
+        return ()
+    paths = list(_WRITABLE.get("handler" if module is None else module.module_type, ("/tmp",)))  # noqa: S108
+    paths += workload.security.writable_paths if workload.security else []
+    taken = {volume.mount_path.rstrip("/") for volume in workload.volumes}
+    unique = [p for p in dict.fromkeys(p.rstrip("/") or "/" for p in paths) if p not in taken]
+    names = {volume.name for volume in workload.volumes}
+    free = (name for n in count(1) if (name := f"writable-{n}") not in names)
+    return tuple((next(free), path) for path in unique)
+
+
+def pull_policy(workload: RunningWorkload) -> str:
+    """What the API server would choose, written out so that no engine sees a difference."""
+    if workload.image_pull_policy:
+        return workload.image_pull_policy
+    last = workload.image.rpartition("/")[2]
+    pinned = "@" in last or (":" in last and not last.endswith(":latest"))
+    return "IfNotPresent" if pinned else "Always"
+
+
+def scaling(workload: RunningWorkload) -> Scaling:
+    """Fixed replicas unless the spec names a scaler."""
+    wanted = workload.autoscaling
+    if wanted is None or wanted.type == "none":
+        return Scaling(replicas=workload.replicas)
+    return _scaler(wanted, workload.replicas)
+
+
+def _scaler(wanted: Autoscaling, replicas: int) -> Scaling:
+    low = max(wanted.min if wanted.min is not None else max(1, replicas), wanted.warm_floor or 0)
+    metrics = tuple(
+        metric.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
+        for metric in wanted.metrics
+    ) or ({"type": "cpu", "utilization": CPU_UTILIZATION},)
+    behavior = wanted.behavior and wanted.behavior.model_dump(
+        by_alias=True, exclude_none=True, exclude_defaults=True
+    )
+    return Scaling(
+        type=wanted.type,
+        replicas=replicas,
+        min=low,
+        max=wanted.max or max(low, 1) * MAX_OVER_MIN,
+        metrics=metrics,
+        behavior=behavior or None,
+        polling=wanted.polling_interval_seconds or 30,
+        cooldown=300 if wanted.cooldown_seconds is None else wanted.cooldown_seconds,
+    )

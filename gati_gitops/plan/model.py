@@ -1,0 +1,138 @@
+"""The plan: frozen values that can be printed, stored and compiled again without the specs.
+
+A Release says how one version runs, free of any environment; it becomes a release folder.
+A UnitPlan says what one unit is on one cluster; it is stored as ``unit.yaml`` and is, with the
+ledger, all that is needed to write the unit's overlay again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.spec.workload import RunningWorkload
+
+FORMAT = 1
+"""Version of the stored form; a reader refuses a number it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedProbe:
+    """A probe with nothing left to default."""
+
+    kind: str
+    type: str
+    path: str
+    port: int
+    initial_delay: int
+    period: int
+    timeout: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One version as its spec describes it, with all defaults filled in."""
+
+    unit: UnitId
+    version: str
+    digest: str
+    files: tuple[str, ...]
+    project: str
+    port_name: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    workload: RunningWorkload
+    resources: dict[str, dict[str, str]]
+    env: tuple[tuple[str, str], ...]
+    probes: tuple[ResolvedProbe, ...]
+    writable: tuple[tuple[str, str], ...]
+    pull_policy: str
+
+    @property
+    def name(self) -> str:
+        return self.unit.version_name(self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How many pods, and who decides it."""
+
+    type: str = "none"
+    replicas: int = 1
+    min: int = 1
+    max: int = 1
+    metrics: tuple[dict[str, Any], ...] = ()
+    behavior: dict[str, Any] | None = None
+    polling: int = 30
+    cooldown: int = 300
+
+    @property
+    def owned(self) -> bool:
+        """Whether a scaler owns the number of pods, so that Git must not name it."""
+        return self.type != "none"
+
+    @property
+    def floor(self) -> int:
+        """The fewest pods that may be there."""
+        return self.min if self.owned else self.replicas
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVersion:
+    """One version of a unit on one cluster."""
+
+    id: str
+    name: str
+    digest: str
+    release: str
+    image: str
+    port: int
+    weight: int | None
+    breaking: bool
+    scaling: Scaling
+    files: tuple[str, ...]
+    transformers: tuple[str, ...] = ()
+    patches: tuple[dict[str, Any], ...] = ()
+    images: tuple[dict[str, str], ...] = ()
+    extras: tuple[dict[str, Any], ...] = ()
+    """Objects that only this environment has."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.id, self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What requests a unit answers, and through which door."""
+
+    path: str
+    hosts: tuple[str, ...]
+    provider: str
+    gateway: str
+    gateway_namespace: str
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlan:
+    """One unit on one cluster: what the specs want there."""
+
+    unit: UnitId
+    environment: str
+    cluster: str
+    project: str
+    source: str
+    target: str
+    route: Route | None
+    versions: tuple[PlannedVersion, ...]
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def version(self, id: str, digest: str) -> PlannedVersion | None:  # noqa: A002
+        return next((v for v in self.versions if v.key == (id, digest)), None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(file for version in self.versions for file in version.files))

@@ -1,0 +1,92 @@
+"""Names and labels: every generated name is decided here.
+
+Kubernetes derives pod names, host names and HPA names from ours, so a generated name has at most 46
+characters. A name that must lose something, by length or by alphabet, gets eight hex digits of what
+it stands for, so that two identities never share one name; the raw value stays in an annotation.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+MAX_NAME = 46
+HASH = 8
+
+UNIT_LABEL = "gati.dev/unit"
+VERSION_LABEL = "gati.dev/version"
+VERSION_ANNOTATION = "gati.dev/version-id"
+MANAGER = "gati-gitops"
+
+_PLAIN_VERSION = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+
+
+def short_hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:HASH]
+
+
+def shorten(name: str, limit: int = MAX_NAME) -> str:
+    """``name`` itself if it fits, else its beginning and a hash of all of it."""
+    if len(name) <= limit:
+        return name
+    return f"{name[: limit - HASH - 1].rstrip('-')}-{short_hash(name)}"
+
+
+@lru_cache(maxsize=4096)
+def slug(version: str) -> str:
+    """A version id as part of a name: ``v1.2.0`` is ``v1-2-0``; what loses more gets a hash."""
+    if _PLAIN_VERSION.match(version) and ".." not in version and "-." not in version:
+        return shorten(version.replace(".", "-"), 40)
+    readable = re.sub(r"[^a-z0-9]+", "-", version.lower()).strip("-")[: 40 - HASH - 1].rstrip("-")
+    return f"{readable}-{short_hash(version)}" if readable else short_hash(version)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UnitId:
+    """Who a unit is, everywhere and for ever."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    @property
+    def folder(self) -> str:
+        return f"{self.kind}-{self.name}"
+
+    @property
+    def object_name(self) -> str:
+        """The name of objects that belong to the unit as a whole."""
+        return shorten(self.folder)
+
+    def version_name(self, version: str) -> str:
+        """The name of every object of one version."""
+        return shorten(f"{self.folder}-{slug(version)}")
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name if self.kind == 'handler' else self.folder}"
+
+
+def unit_labels(unit: UnitId, project: str) -> dict[str, str]:
+    """Labels of an object that belongs to a unit."""
+    return {
+        "app.kubernetes.io/name": f"gati-{unit.kind}",
+        "app.kubernetes.io/instance": unit.object_name,
+        "app.kubernetes.io/part-of": project,
+        "app.kubernetes.io/managed-by": MANAGER,
+        UNIT_LABEL: unit.object_name,
+    }
+
+
+def version_labels(unit: UnitId, version: str, project: str) -> dict[str, str]:
+    """Labels of an object that belongs to one version."""
+    labels = unit_labels(unit, project)
+    labels["app.kubernetes.io/version"] = slug(version)
+    labels[VERSION_LABEL] = slug(version)
+    return labels
+
+
+def selector(unit: UnitId, version: str) -> dict[str, str]:
+    """The one selector of a version: two keys that never change."""
+    return {UNIT_LABEL: unit.object_name, VERSION_LABEL: slug(version)}

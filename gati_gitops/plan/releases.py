@@ -1,0 +1,65 @@
+"""From a linked version to a Release, and the digest that ledgers know it by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from gati_gitops.plan import defaults
+from gati_gitops.plan.model import Release
+from gati_gitops.plan.naming import VERSION_ANNOTATION, UnitId
+from gati_gitops.spec.kinds import HandlerSpec
+from gati_gitops.spec.link import LinkedUnit, LinkedVersion
+
+# How many, how much traffic and under which host: decided by overlays, so not part of a release.
+_NOT_OF_THE_POD = frozenset(
+    ("replicas", "autoscaling", "hosts", "timescape", "version", "handlerPath")
+)
+_RESERVED_LABELS = ("app.kubernetes.io/", "gati.dev/")
+
+
+def spec_digest(data: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """Digest of what a spec says about the pods of one version: no path, no compiler, no header."""
+    relevant: dict[str, Any] = {k: v for k, v in data.items() if k not in _NOT_OF_THE_POD}
+    if labels:
+        relevant["labels"] = labels
+    text = json.dumps(relevant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def release(unit: LinkedUnit, version: LinkedVersion, project: str) -> Release:
+    """Everything decided. The version must know how it runs."""
+    workload, module = version.workload, unit.module
+    assert workload is not None
+    annotations = {VERSION_ANNOTATION: version.id}
+    labels = user_labels(unit)
+    if isinstance(unit.doc.model.spec, HandlerSpec):
+        annotations["gati.dev/path"] = unit.path
+    elif module is not None:
+        annotations["gati.dev/module"] = module.module_name
+        annotations["gati.dev/module-type"] = module.module_type
+        annotations["gati.dev/runtime"] = module.runtime
+    return Release(
+        unit=UnitId(unit.namespace, unit.kind, unit.name),
+        version=version.id,
+        digest=spec_digest(version.data, labels),
+        files=version.files,
+        project=project,
+        port_name="http" if module is None else "rpc",
+        labels=labels,
+        annotations=annotations,
+        workload=workload,
+        resources=defaults.resources(workload),
+        env=defaults.env(workload, version.id, module),
+        probes=defaults.probes(workload, module),
+        writable=defaults.writable(workload, module),
+        pull_policy=defaults.pull_policy(workload),
+    )
+
+
+def user_labels(unit: LinkedUnit) -> dict[str, str]:
+    """Labels a team put on its document, for every object made from it."""
+    labels = unit.doc.model.metadata.labels
+    return {k: v for k, v in sorted(labels.items()) if not k.startswith(_RESERVED_LABELS)}

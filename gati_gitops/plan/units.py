@@ -1,0 +1,153 @@
+"""From linked documents to plans: what one cluster should have of each unit.
+
+A release is compiled once, from the documents without any environment. What an environment changes
+is the difference between that and the same version built with the environment's partial documents.
+The builders are handed in, because turning a Release into objects is the next stage's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gati_gitops.plan import defaults
+from gati_gitops.plan.model import PlannedVersion, Release, Route, UnitPlan
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.releases import release, user_labels
+from gati_gitops.spec.link import LinkedUnit, LinkedVersion
+from gati_gitops.spec.project import Environment, GatiProject, Routing
+
+
+class Folder(Protocol):
+    """A release that has been written out; its name is all that a plan needs."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Builder(Protocol):
+    """How releases become objects and files."""
+
+    def build(self, release: Release) -> Any:
+        """The objects of a release."""
+
+    def folder(self, release: Release, objects: Any) -> Folder:
+        """The release folder that holds them."""
+
+    def difference(
+        self, base: Any, wanted: Any
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+        """Patches and extra objects that turn ``base`` into ``wanted``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A release and what it was compiled to."""
+
+    release: Release
+    linked: LinkedVersion
+    objects: Any
+    folder: Folder
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans units, remembering each release so that it is compiled once for all clusters."""
+
+    project: GatiProject
+    source: str
+    builder: Builder
+    releases: dict[tuple[UnitId, str], Compiled] = field(default_factory=dict)
+
+    def compile_releases(self, units: tuple[LinkedUnit, ...]) -> None:
+        """Compile every version that knows how it runs."""
+        for unit in units:
+            for version in unit.versions:
+                if version.workload is None:
+                    continue
+                made = release(unit, version, self.project.metadata.name)
+                objects = self.builder.build(made)
+                folder = self.builder.folder(made, objects)
+                self.releases[made.unit, version.id] = Compiled(made, version, objects, folder)
+
+    def plan(self, unit: LinkedUnit, env: str, cluster: str) -> UnitPlan:
+        """One unit as the specs want it on one cluster."""
+        settings = self.project.spec.environments[env]
+        identity = UnitId(unit.namespace, unit.kind, unit.name)
+        return UnitPlan(
+            unit=identity,
+            environment=env,
+            cluster=cluster,
+            project=self.project.metadata.name,
+            source=self.source,
+            target=unit.target,
+            route=_route(unit, settings, cluster),
+            versions=tuple(
+                self._version(unit, identity, version, settings) for version in unit.versions
+            ),
+            labels=user_labels(unit),
+        )
+
+    def _version(
+        self, unit: LinkedUnit, identity: UnitId, version: LinkedVersion, settings: Environment
+    ) -> PlannedVersion:
+        known = self.releases.get((identity, version.id))
+        if known is None or version.workload is None:
+            return PlannedVersion(
+                version.id, identity.version_name(version.id), "", "", "", 0, version.weight,
+                version.breaking, defaults.Scaling(), version.files, version.transformers,
+            )  # fmt: skip
+        patches: tuple[dict[str, Any], ...] = ()
+        extras: tuple[dict[str, Any], ...] = ()
+        if version.workload is not known.linked.workload and version.data != known.linked.data:
+            wanted = release(unit, version, self.project.metadata.name)
+            patches, extras = self.builder.difference(known.objects, self.builder.build(wanted))
+        return PlannedVersion(
+            id=version.id,
+            name=known.release.name,
+            digest=known.release.digest,
+            release=known.folder.name,
+            image=version.workload.image,
+            port=version.workload.port,
+            weight=version.weight,
+            breaking=version.breaking,
+            scaling=defaults.scaling(version.workload),
+            files=version.files,
+            transformers=version.transformers,
+            patches=patches,
+            images=_images(version.workload.image, settings.registries),
+            extras=extras,
+        )
+
+
+def routing(settings: Environment, cluster: str) -> Routing:
+    return settings.clusters[cluster].routing or settings.routing
+
+
+def _route(unit: LinkedUnit, settings: Environment, cluster: str) -> Route | None:
+    if unit.kind != "handler":
+        return None
+    way = routing(settings, cluster)
+    hosts = unit.doc.model.spec.hosts or way.hosts
+    gateway = way.gateway
+    return Route(
+        unit.path,
+        tuple(hosts),
+        way.provider,
+        gateway.name,
+        gateway.namespace,
+        gateway.section or "",
+    )
+
+
+def _images(image: str, registries: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+    """The registry that serves an image here: the longest prefix wins, whole segments only."""
+    name = image.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    name = f"{head}{slash}{last.partition(':')[0]}"
+    for prefix in sorted(registries, key=len, reverse=True):
+        bare = prefix.rstrip("/")
+        if name == bare or name.startswith(f"{bare}/"):
+            return ({"name": name, "newName": registries[prefix].rstrip("/") + name[len(bare) :]},)
+    return ()
