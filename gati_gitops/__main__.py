@@ -1,0 +1,5 @@
+"""``python -m gati_gitops``."""
+
+from gati_gitops.cli.main import main
+
+main()

@@ -1,0 +1,96 @@
+"""What the verbs share: the specs argument, loading, and where words go.
+
+A Session is made for each run. It remembers which files were read, so that whoever reports an error
+can show the line it is about, with a path that works from where the user stands.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from gati_gitops.errors import Place, Problem
+from gati_gitops.report import report
+
+if TYPE_CHECKING:
+    from gati_gitops.spec.load import Specs
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the program."""
+
+    debug: bool = False
+    format: str = "text"
+    """The format of a report on the specs, when they are wrong."""
+    report_to_stdout: bool = False
+    prefix: str = ""
+    sources: Mapping[str, bytes] = field(default_factory=dict)
+
+    def report(self, problems: Iterable[Problem]) -> None:
+        """Print problems in the format and to the stream that the verb has chosen."""
+        to_stdout = self.report_to_stdout or self.format != "text"
+        stream = sys.stdout if to_stdout else sys.stderr
+        ordered = sorted(set(problems), key=Problem.sort_key)
+        colour = wants_colour(stream)
+        text = report(
+            [self._seen_from_here(problem) for problem in ordered],
+            self.format,
+            sources={self._path(file): content for file, content in self.sources.items()},
+            colour=colour,
+        )
+        click.echo(text, nl=False, file=stream, color=colour)
+
+    def _seen_from_here(self, problem: Problem) -> Problem:
+        if not self.prefix:
+            return problem
+        return replace(
+            problem,
+            place=self._place(problem.place),
+            related=tuple((self._place(place), note) for place, note in problem.related),
+        )
+
+    def _place(self, place: Place) -> Place:
+        return replace(place, file=self._path(place.file))
+
+    def _path(self, file: str) -> str:
+        return posixpath.normpath(posixpath.join(self.prefix, file)) if self.prefix else file
+
+
+def session() -> Session:
+    """The session of the running verb."""
+    found = click.get_current_context().find_object(Session)
+    return found if found is not None else Session()
+
+
+specs_argument = click.argument("specs", default=".", metavar="[SPECS]")
+"""A folder of specs, a file, or - for standard input; the current folder by default."""
+
+
+def load_specs(specs: str) -> Specs:
+    """Read and check the specs. The session learns what was read."""
+    from gati_gitops.disk.specs import STDIN, read_specs
+    from gati_gitops.spec.load import load
+
+    files = read_specs(specs)
+    here = session()
+    here.sources = dict(files)
+    if specs != STDIN:
+        folder = os.path.dirname(specs) if os.path.isfile(specs) else specs  # noqa: PTH113, PTH120
+        here.prefix = "" if folder in ("", ".") else folder.replace(os.sep, "/")
+    return load(files)
+
+
+def wants_colour(stream: IO[Any]) -> bool:
+    """Colour on a terminal only; NO_COLOR and FORCE_COLOR have the last word."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

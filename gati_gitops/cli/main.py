@@ -1,0 +1,171 @@
+"""The program: finds the verb, runs it, and turns what went wrong into an exit code.
+
+0 fine · 1 a difference was found · 2 wrong usage · 3 the specs are wrong · 4 something outside
+failed · 5 refused to be safe · 70 a fault of ours · 130 interrupted · 141 nobody reads the output
+
+A verb is a module of this package that exports ``command``. It is imported when it is called, so
+that ``--help`` pays for none of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from gati_gitops import __version__
+from gati_gitops.cli.common import Session, wants_colour
+from gati_gitops.errors import GatiError, SpecsInvalid
+from gati_gitops.report import counted
+from gati_gitops.report.clean import safe
+
+NAME = "gati-gitops"
+VERBS = {
+    "init": "Scaffold gati.yaml, an example unit and the CI workflows.",
+    "validate": "Report every problem of the specs at once.",
+    "plan": "Print what the specs come to, per environment.",
+    "compile": "Write the Kustomize tree of the specs to a folder.",
+    "render": "Print what `kustomize build PATH` prints.",
+    "crds": "Print CRDs or JSON Schemas.",
+    "demo": "Show the whole story on embedded specs.",
+}
+
+
+class _Verbs(click.Group):
+    """The group that imports a verb only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"gati_gitops.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"Verbs: {', '.join(VERBS)}."
+            ctx.fail(f"There is no verb {safe(args[0])!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    NAME,
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  gati-gitops validate specs
+  gati-gitops compile specs --output deploy
+  gati-gitops render deploy/overlays/prod/eu-1""",
+)
+@click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback when something unexpected fails.")
+@click.pass_obj
+def cli(session: Session, debug: bool) -> None:
+    """Compile Gati specs into a Git repository that Argo CD or Flux syncs."""
+    session.debug = session.debug or debug
+
+
+def main() -> NoReturn:
+    """Run with the arguments of the process, and end it."""
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal's encoding lacks is shown as an escape, instead of failing.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a verb and give the exit code. This is the one place that decides about it."""
+    session = Session(debug=os.environ.get("GATI_DEBUG", "0") not in ("", "0"))
+    try:
+        return _run(arguments, session)
+    except click.UsageError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        return _failed(session, error.format_message(), "", 4)
+    except SpecsInvalid as error:
+        session.report(error.problems)
+        click.echo(f"{safe(_summary(error))}", err=not _in_text_to_stdout(session))
+        return error.exit_code
+    except GatiError as error:
+        where = f"{error.place}: " if error.place else ""
+        return _failed(session, f"{where}{error.message}", error.remedy, error.exit_code)
+    except BrokenPipeError:
+        # The reader has gone; leave nothing in the buffer for Python to fail over at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _failed(session, what, "", 4)
+    except Exception as error:  # noqa: BLE001 - the last line of defence; nothing is hidden
+        return _bug(session, error)
+
+
+def _run(arguments: Sequence[str], session: Session) -> int:
+    if completion := os.environ.get("_GATI_GITOPS_COMPLETE"):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, NAME, "_GATI_GITOPS_COMPLETE", completion)
+    try:
+        with cli.make_context(NAME, list(arguments), obj=session) as context:
+            result: Any = cli.invoke(context)
+    except click.exceptions.Exit as stop:
+        result = stop.exit_code
+    sys.stdout.flush()
+    return result if isinstance(result, int) else 0
+
+
+def _in_text_to_stdout(session: Session) -> bool:
+    return session.report_to_stdout and session.format == "text"
+
+
+def _summary(error: SpecsInvalid) -> str:
+    files = len({problem.place.file for problem in error.problems})
+    return f"{counted(error.problems)} in {files} file{'s' * (files != 1)}"
+
+
+def _failed(session: Session, message: str, remedy: str, code: int) -> int:
+    colour = wants_colour(sys.stderr)
+    word = "\x1b[1;31merror:\x1b[0m" if colour else "error:"
+    click.echo(f"{word} {safe(message)}", err=True, color=colour)
+    if remedy:
+        click.echo(f"  {safe(remedy)}", err=True)
+    if session.debug:
+        _traceback()
+    return code
+
+
+def _bug(session: Session, error: Exception) -> int:
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    click.echo(f"error: {safe(what)[:300]}", err=True)
+    click.echo(f"  this is a bug in {NAME} {__version__}, not in your specs", err=True)
+    if session.debug:
+        _traceback()
+    else:
+        click.echo("  run again with GATI_DEBUG=1 and report what it prints", err=True)
+    return 70
+
+
+def _traceback() -> None:
+    import traceback
+
+    click.echo(traceback.format_exc(), err=True)

@@ -1,0 +1,76 @@
+"""Every code of a Problem that loading may find: what it means, and how it is put right."""
+
+from __future__ import annotations
+
+RULES = {
+    "api-version": (
+        "The apiVersion is missing or not one that is read",
+        "Write apiVersion: gati.dev/v1alpha1.",
+    ),
+    "bad-value": ("A value breaks the rule of its field", "Write a value that the message allows."),
+    "duplicate-object": (
+        "Two documents are about the same object",
+        "Keep one of the two, or give one another name or namespace.",
+    ),
+    "empty-input": (
+        "No Gati document was found",
+        "Name the folder that holds the specs.",
+    ),
+    "file-too-large": ("A file is larger than the limit", "Split it into several files."),
+    "missing-field": ("A required field is missing", "Add the field."),
+    "not-gati": (
+        "A document is not a Gati document and is left out",
+        "Keep other YAML outside the folder of specs.",
+    ),
+    "out-of-range": ("A number is outside its bounds", "Write a number within the bounds."),
+    "partial-misplaced": (
+        "A partial document belongs to no environment",
+        "Put it into environments/<environment>/.",
+    ),
+    "partial-without-base": (
+        "A partial document has nothing to be laid over",
+        "Correct its kind, namespace and name, or add the whole document.",
+    ),
+    "secret-in-spec": (
+        "A secret stands in a spec in clear text",
+        "Keep it in a Secret, refer to it under spec.envRefs, and replace what has leaked.",
+    ),
+    "status-ignored": ("A spec carries a status", "Remove it: the cluster writes it."),
+    "too-long": ("A text or list is longer than its limit", "Shorten it."),
+    "unknown-cluster": (
+        "A partial document names a cluster that its environment does not have",
+        "Rename the folder, or add the cluster to gati.yaml.",
+    ),
+    "unknown-environment": (
+        "A partial document names an environment that is not there",
+        "Rename the folder, or add the environment to gati.yaml.",
+    ),
+    "unknown-field": ("A field is not known here", "Correct its spelling, or remove it."),
+    "unknown-kind": ("The kind is not one of ours", "Correct its spelling."),
+    "wrong-type": (
+        "A value has the wrong type",
+        "Quote what is meant as text; write numbers, true and false without quotes.",
+    ),
+    "yaml-alias": (
+        "Anchors, aliases and merge keys are not part of specs",
+        "Write the values out.",
+    ),
+    "yaml-ambiguous": (
+        "YAML 1.1 and 1.2 read this value differently",
+        "Quote it when it is text; write true, false or a plain decimal number otherwise.",
+    ),
+    "yaml-control-character": (
+        "A control character stands in the file",
+        "Remove it, or write it as an escape in double quotes.",
+    ),
+    "yaml-directive": ("A YAML directive is not read", "Remove it; specs are YAML 1.2."),
+    "yaml-duplicate-key": ("A key is set twice in one mapping", "Keep one of the two."),
+    "yaml-encoding": ("The file is not plain UTF-8", "Save it as UTF-8 without byte order mark."),
+    "yaml-key": ("A key is not text to every reader", "Quote it, or write a plain name."),
+    "yaml-number": ("A number does not fit", "Write a finite number of at most 64 bits."),
+    "yaml-syntax": ("The file is not YAML", "Check indentation, colons, quotes and brackets."),
+    "yaml-tab": ("A tab is used as indentation", "Indent with spaces."),
+    "yaml-tag": ("Tags are not part of specs", "Remove the tag; quote what is meant as text."),
+    "yaml-too-deep": ("The document is nested too deeply", "Flatten it."),
+    "yaml-too-many-documents": ("The file has too many documents", "Split it."),
+}
