@@ -57,6 +57,8 @@ class Compilation:
     units: tuple[Placed, ...]
     tree: Tree
     changes: Changes
+    new: frozenset[str]
+    """Those of the changes that were not there before."""
     warnings: tuple[Problem, ...]
     foreign: tuple[str, ...] = ()
     """Files in our folders that we did not make; only with ``discard``."""
@@ -169,7 +171,8 @@ def compile_specs(
         )
     changes = difference(before, tree, scope)
     warnings = tuple(sorted(set(problems), key=Problem.sort_key))
-    return Compilation(tuple(placed), tree, changes, warnings, foreign)
+    new = frozenset(path for path in changes if before.read(path) is None)
+    return Compilation(tuple(placed), tree, changes, new, warnings, foreign)
 
 
 def _policy(specs: Specs, env: str) -> Policy:

@@ -19,6 +19,7 @@ from gati_gitops.errors import Place, Problem
 from gati_gitops.report import report
 
 if TYPE_CHECKING:
+    from gati_gitops.compiler import Narrowed
     from gati_gitops.spec.load import Specs
 
 
@@ -94,3 +95,30 @@ def wants_colour(stream: IO[Any]) -> bool:
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def narrowing(command: Any) -> Any:
+    """The options that narrow a verb to environments and clusters."""
+    for name, what in (("--cluster", "cluster"), ("--env", "environment")):
+        command = click.option(
+            name, multiple=True, metavar="NAME", help=f"Only this {what}; may be repeated."
+        )(command)
+    return command
+
+
+def narrowed(specs: Specs, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:
+    """What the narrowing options mean for these specs; a name that is not there is a usage error."""
+    from gati_gitops.compiler import Narrowed
+
+    environments = specs.project.spec.environments
+    clusters = {name for settings in environments.values() for name in settings.clusters}
+    for what, wanted, known in (
+        ("environment", env, set(environments)),
+        ("cluster", cluster, clusters),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise click.UsageError(
+                    f"there is no {what} {name}; the project has {', '.join(sorted(known))}"
+                )
+    return Narrowed(frozenset(env), frozenset(cluster))

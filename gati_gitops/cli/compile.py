@@ -1,0 +1,160 @@
+"""``compile``: the tree of the specs, written to a folder on top of the ledgers found there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from gati_gitops.compiler import Compilation
+    from gati_gitops.errors import Problem
+
+
+@click.command(
+    "compile",
+    epilog="""\b
+Examples:
+  gati-gitops compile specs --output deploy
+  gati-gitops compile specs --output deploy --dry-run
+  gati-gitops compile specs --output deploy --env prod --check --crds crds/
+
+\b
+Exit codes: 0 written or nothing to do, 3 the specs are wrong, 4 the folder cannot be read or
+written, 5 refused: a foreign file, a claimed unit, another compiler version.""",
+)
+@specs_argument
+@click.option("--output", required=True, metavar="DIR", help="The folder to compile into.")
+@narrowing
+@click.option("--dry-run", is_flag=True, help="Say what would change; write nothing.")
+@click.option("--discard", is_flag=True, help="Remove files in our folders that we did not make.")
+@click.option("--upgrade", is_flag=True, help="Write over the output of another compiler version.")
+@click.option("--check", is_flag=True, help="Check every object against Kubernetes' schemas.")
+@click.option(
+    "--crds",
+    type=click.Path(exists=True),
+    metavar="PATH",
+    help="CustomResourceDefinitions for --check: a folder or a file.",
+)
+@click.option("--format", type=click.Choice(["text", "json"]), default="text")
+def command(
+    specs: str,
+    output: str,
+    env: tuple[str, ...],
+    cluster: tuple[str, ...],
+    dry_run: bool,
+    discard: bool,
+    upgrade: bool,
+    check: bool,
+    crds: str | None,
+    format: str,  # noqa: A002
+) -> None:
+    """Compile SPECS into a Kustomize tree that Argo CD or Flux can sync.
+
+    Ledgers found in the output are obeyed: a compile never moves a rollout. Only base/, overlays/,
+    crds/ and clusters/ are written, and only what differs.
+    """
+    import gc
+    from pathlib import Path
+
+    from gati_gitops.compiler import compile_specs
+    from gati_gitops.disk.snapshot import DiskSnapshot
+    from gati_gitops.disk.writer import apply, locked
+    from gati_gitops.errors import SpecsInvalid
+
+    gc.disable()  # one pass, everything lives until the end: collecting would find nothing
+    loaded = load_specs(specs)
+    root = Path(output) / loaded.project.spec.output.root
+    with locked(root):
+        result = compile_specs(
+            loaded,
+            DiskSnapshot(root),
+            narrowed=narrowed(loaded, env, cluster),
+            discard=discard,
+            upgrade=upgrade,
+        )
+        if check:
+            problems = _check(result, crds)
+            if any(problem.is_error for problem in problems):
+                raise SpecsInvalid([*result.warnings, *problems])
+            session().report(problems)
+        session().report(result.warnings)
+        if not dry_run:
+            apply(root, result.changes)
+    _say(result, output, dry_run, format)
+
+
+def _check(result: Compilation, crds: str | None) -> list[Problem]:
+    from pathlib import Path
+
+    from gati_gitops.check.custom import read_crds
+    from gati_gitops.check.objects import check_objects
+
+    files: dict[str, bytes] = {}
+    if crds is not None:
+        found = Path(crds)
+        paths = sorted(found.rglob("*.y*ml")) if found.is_dir() else [found]
+        files = {str(path): path.read_bytes() for path in paths}
+    return check_objects(_rendered(result), read_crds(files))
+
+
+def _rendered(result: Compilation) -> Iterator[tuple[str, Any]]:
+    """Every object as a cluster will get it, with the folder it comes from."""
+    from gati_gitops.render import MemoryFiles, render
+
+    files = MemoryFiles(result.tree)
+    for path in sorted(result.tree):
+        folder, _, name = path.rpartition("/")
+        if name != "kustomization.yaml" or not folder.startswith("overlays/"):
+            continue
+        if folder.endswith(("/_crds", "/_namespace")) or f"{folder}/unit.yaml" in result.tree:
+            for item in render(files, folder).objects:
+                yield folder, item
+
+
+def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:  # noqa: A002
+    added, changed, removed = _counts(result)
+    if format == "json":
+        data = {
+            "format": 1,
+            "written": not dry_run,
+            "added": added,
+            "changed": changed,
+            "removed": removed,
+            "discarded": list(result.foreign),
+        }
+        click.echo(json.dumps(data, indent=2))
+        return
+    for placed in result.units:
+        outcome = placed.outcome
+        for note in outcome.notes:
+            if outcome.plan is not None:
+                plan = outcome.plan
+                click.echo(f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}")
+    total = len(added) + len(changed) + len(removed)
+    units = len({str(p.outcome.plan.unit) for p in result.units if p.outcome.plan is not None})
+    if not total:
+        click.echo(f"{units} units: nothing to change in {output}")
+        return
+    if total <= 40:  # noqa: PLR2004 - what a screen holds
+        for sign, paths in (("+", added), ("~", changed), ("-", removed)):
+            for path in paths:
+                click.echo(f"{sign} {path}")
+    word = "would be" if dry_run else "files"
+    named = ((added, "added"), (changed, "changed"), (removed, "removed"))
+    parts = [f"{len(paths)} {name}" for paths, name in named if paths]
+    click.echo(f"{units} units: {word} {', '.join(parts)} in {output}")
+
+
+def _counts(result: Compilation) -> tuple[list[str], list[str], list[str]]:
+    added = sorted(path for path in result.changes if path in result.new)
+    removed = sorted(path for path, content in result.changes.items() if content is None)
+    changed = sorted(result.changes.keys() - set(added) - set(removed))
+    return added, changed, removed
