@@ -14,17 +14,20 @@ from typing import Any
 
 from gati_gitops import __version__
 from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
-from gati_gitops.emit.overlay import overlay_files, overlay_path
+from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
 from gati_gitops.emit.patch import patches
 from gati_gitops.emit.release import ReleaseFolder, release_folder, release_objects
 from gati_gitops.errors import Problem, Refused, SpecsInvalid
 from gati_gitops.ledger.fold import Objection, Outcome, Policy, Stored, fold
+from gati_gitops.ledger.model import Ledger
+from gati_gitops.ledger.store import dump_ledger, dump_plan
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.check import check
 from gati_gitops.plan.model import Release, UnitPlan
+from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.units import Planner
 from gati_gitops.spec.crds import crd_files
-from gati_gitops.spec.link import LinkedUnit, link
+from gati_gitops.spec.link import Linked, LinkedUnit, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours
 
@@ -84,24 +87,22 @@ class _Run:
     """One compile under way."""
 
     specs: Specs
+    linked: Linked
     output: Output
     source: str
     narrowed: Narrowed
     problems: list[Problem] = field(default_factory=list)
 
     def place(self) -> tuple[list[Placed], Planner]:
-        names = self.output.names()
-        base_units, _ = link(self.specs, names)
         planner = Planner(self.specs.project, self.source, _Builders())
-        planner.compile_releases(base_units)
+        planner.compile_releases(self.linked.base)
         placed: list[Placed] = []
         for env, settings in sorted(self.specs.project.spec.environments.items()):
             policy = _policy(self.specs, env)
             for cluster in sorted(settings.clusters):
                 if not self.narrowed.has(env, cluster):
                     continue
-                view = self.specs.on(env, cluster)
-                units = base_units if view is self.specs else link(view, names)[0]
+                units = self.linked.on[env, cluster]
                 placed += self._cluster(units, planner, policy, env, cluster)
         return placed, planner
 
@@ -147,15 +148,16 @@ def compile_specs(
     upgrade: bool = False,
 ) -> Compilation:
     """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done."""
-    problems = [*specs.warnings, *check(specs)]
+    output = Output(before)
+    linked = link_all(specs, output.names())
+    problems = [*specs.warnings, *check(specs, linked)]
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     narrowed = narrowed or Narrowed()
     source = specs.project.spec.source or specs.project.metadata.name
-    output = Output(before)
     if not upgrade:
         _check_compiler(output, specs, source)
-    run = _Run(specs, output, source, narrowed, problems)
+    run = _Run(specs, linked, output, source, narrowed, problems)
     placed, planner = run.place()
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
@@ -195,11 +197,21 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
     tree.update({f"crds/{file}": content for file, content in crds.items()})
     live = [p.outcome for p in placed if p.outcome.plan is not None]
     by_cluster: dict[tuple[str, str], list[UnitPlan]] = {}
+    made: dict[UnitId, tuple[UnitPlan, Ledger, Tree]] = {}
     for outcome in live:
-        plan = outcome.plan
+        plan, ledger = outcome.plan, outcome.ledger
         assert plan is not None
         by_cluster.setdefault((plan.environment, plan.cluster), []).append(plan)
-        tree.update(output.keep_comments(overlay_files(plan, outcome.ledger), overlay_path(plan)))
+        known = made.get(plan.unit)
+        if known is None or not same_manifests((plan, ledger), known[:2]):
+            made[plan.unit] = known = (plan, ledger, manifests(plan, ledger))
+        folder = overlay_path(plan)
+        for name, content in known[2].items():
+            tree[f"{folder}/{name}"] = content
+        tree[f"{folder}/unit.yaml"] = outcome.unit_yaml or dump_plan(plan)
+        tree[f"{folder}/rollout.yaml"] = output.with_comments(
+            f"{folder}/rollout.yaml", dump_ledger(ledger, plan.files)
+        )
     for env, settings in specs.project.spec.environments.items():
         wanted = [name for name in settings.clusters if run.narrowed.has(env, name)]
         for cluster in wanted:

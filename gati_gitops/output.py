@@ -124,15 +124,14 @@ class Output:
             for version in stored.plan.versions
         }
 
-    def keep_comments(self, files: Tree, folder: str) -> Tree:
-        """The ledger with what people wrote into it; an unchanged one byte for byte."""
-        path = f"{folder}/rollout.yaml"
+    def with_comments(self, path: str, content: bytes) -> bytes:
+        """A ledger's new content with what people wrote into it."""
         old = self._snapshot.read(path)
-        if old is None or old == files[path]:
-            return files
+        if old is None or old == content:
+            return content
         from gati_gitops.yamlio.edit import edited
 
-        return {**files, path: edited(old, files[path])}
+        return edited(old, content)
 
 
 def _unreadable(path: str, error: GoYamlError) -> Refused:

@@ -8,9 +8,8 @@ from gati_gitops.emit.patch import apply_replicas
 from gati_gitops.emit.release import KUSTOMIZATION, release_path
 from gati_gitops.emit.routes import routes
 from gati_gitops.ledger.model import DEPLOYED, SCALED, Entry, Ledger, Phase
-from gati_gitops.ledger.store import ledger_data, plan_data
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
-from gati_gitops.tree import Tree, header, ledger_header
+from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump, dump_all
 
 _TO_ROOT = "../../../../../"  # overlays/<env>/<cluster>/<namespace>/<unit>/
@@ -21,9 +20,21 @@ def overlay_path(plan: UnitPlan) -> str:
     return f"overlays/{plan.environment}/{plan.cluster}/{unit.namespace}/{unit.folder}"
 
 
-def overlay_files(plan: UnitPlan, ledger: Ledger) -> Tree:
-    """All files of one unit on one cluster; a pure function of what it stores itself."""
-    folder = overlay_path(plan)
+def same_manifests(one: tuple[UnitPlan, Ledger], two: tuple[UnitPlan, Ledger]) -> bool:
+    """Whether two clusters get the same bytes, so that they need to be made only once."""
+    (plan, ledger), (other, others_ledger) = one, two
+    return (
+        plan.versions == other.versions
+        and plan.route == other.route
+        and ledger.entries == others_ledger.entries
+        and plan.labels == other.labels
+        and ledger.retiring == others_ledger.retiring
+        and (plan.unit, plan.project) == (other.unit, other.project)
+    )
+
+
+def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
+    """What is built and applied: nothing in it names the environment or the cluster."""
     line = header(plan.files)
     deployed = [
         (entry, version)
@@ -38,7 +49,7 @@ def overlay_files(plan: UnitPlan, ledger: Ledger) -> Tree:
         ("extra.yaml", [item for _, version in deployed for item in version.extras]),
     ):
         if objects:
-            files[f"{folder}/{name}"] = dump_all(objects, line)
+            files[name] = dump_all(objects, line)
             resources.append(name)
     kustomization: Object = {**KUSTOMIZATION, "resources": sorted(resources)}
     inline = [{"patch": dump(p).decode()} for pair in deployed for p in _patches(plan, *pair)]
@@ -47,9 +58,7 @@ def overlay_files(plan: UnitPlan, ledger: Ledger) -> Tree:
     images = {image["name"]: image for _, version in deployed for image in version.images}
     if images:
         kustomization["images"] = [images[name] for name in sorted(images)]
-    files[f"{folder}/kustomization.yaml"] = dump(kustomization, line)
-    files[f"{folder}/unit.yaml"] = dump(plan_data(plan), line)
-    files[f"{folder}/rollout.yaml"] = dump(ledger_data(ledger), ledger_header(plan.files))
+    files["kustomization.yaml"] = dump(kustomization, line)
     return files
 
 

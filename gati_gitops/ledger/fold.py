@@ -9,13 +9,12 @@ Active and evidence lets it go.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
-from gati_gitops.ledger.store import ledger_data, plan_data
+from gati_gitops.ledger.store import dump_plan
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
 
@@ -62,6 +61,8 @@ class Outcome:
     ledger: Ledger
     objections: tuple[Objection, ...] = ()
     notes: tuple[str, ...] = ()
+    unit_yaml: bytes = b""
+    """The plan as it is stored, if making the key needed it already."""
 
 
 def fold(
@@ -387,9 +388,15 @@ def _numbered(
         return Outcome(plan, old, objections, notes)
     same_place = stored is not None and stored.plan.cluster == plan.cluster
     before = old.seq if old is not None and same_place else 0
-    text = json.dumps([plan_data(plan), ledger_data(replace(ledger, key=""))], sort_keys=True)
-    key = sha256(text.encode()).hexdigest()[:12]
-    return Outcome(plan, replace(ledger, seq=before + 1, key=key), objections, notes)
+    unit_yaml = dump_plan(plan)
+    key = sha256(unit_yaml + _decided(ledger).encode()).hexdigest()[:12]
+    return Outcome(plan, replace(ledger, seq=before + 1, key=key), objections, notes, unit_yaml)
+
+
+def _decided(ledger: Ledger) -> str:
+    """What a ledger says, without its number."""
+    entries = [f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous}" for e in ledger.entries]
+    return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])
 
 
 def _without_release(version: PlannedVersion) -> Objection:

@@ -6,7 +6,7 @@ with its name: going on without it would forget decisions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gati_gitops.errors import Place, Refused
@@ -15,6 +15,8 @@ from gati_gitops.ledger.model import Entry, Ledger, Phase
 from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
 from gati_gitops.plan.model import PlannedVersion, Route, Scaling, UnitPlan
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.tree import header, ledger_header
+from gati_gitops.yamlio.emit import dump
 
 Data = dict[str, Any]
 
@@ -44,6 +46,11 @@ def plan_data(plan: UnitPlan) -> Data:
             "versions": [_version_data(version) for version in plan.versions],
         }
     )
+
+
+def dump_plan(plan: UnitPlan) -> bytes:
+    """``unit.yaml``."""
+    return dump(plan_data(plan), header(plan.files))
 
 
 def _route_data(route: Route) -> Data:
@@ -169,6 +176,11 @@ def ledger_data(ledger: Ledger) -> Data:
             "versions": [_entry_data(entry) for entry in ledger.entries],
         }
     )
+
+
+def dump_ledger(ledger: Ledger, files: Iterable[str]) -> bytes:
+    """``rollout.yaml``."""
+    return dump(ledger_data(ledger), ledger_header(files))
 
 
 def _entry_data(entry: Entry) -> Data:

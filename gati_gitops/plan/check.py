@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan.naming import UnitId
-from gati_gitops.spec.link import LinkedUnit, LinkedVersion, link
+from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import Rollout
 
@@ -20,22 +20,19 @@ _IDENTITY = {
 }
 
 
-def check(specs: Specs) -> tuple[Problem, ...]:
+def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     """Every problem that only shows when documents are seen together."""
-    units, found = link(specs)
-    problems = list(found)
+    linked = linked or link_all(specs)
+    units = linked.base
+    problems = list(linked.problems)
     problems += _paths(units)
     problems += _names(units)
     problems += _images(units)
     problems += _moved_identities(specs)
     for env, settings in specs.project.spec.environments.items():
         rollout = settings.rollout or specs.project.spec.rollout
-        for cluster in settings.clusters:
-            view = specs.on(env, cluster)
-            here = units
-            if view is not specs:
-                here, found = link(view)
-                problems += found
+        views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}
+        for here in views.values():
             problems += _weights(here, rollout, env)
     return tuple(sorted(set(problems), key=Problem.sort_key))
 

@@ -8,6 +8,7 @@ it stands for, so that two identities never share one name; the raw value stays 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -68,23 +69,32 @@ class UnitId:
         return f"{self.namespace}/{self.name if self.kind == 'handler' else self.folder}"
 
 
-def unit_labels(unit: UnitId, project: str) -> dict[str, str]:
-    """Labels of an object that belongs to a unit."""
-    return {
-        "app.kubernetes.io/name": f"gati-{unit.kind}",
+def unit_labels(unit: UnitId, project: str, own: Mapping[str, str]) -> dict[str, str]:
+    """Labels of an object that belongs to a unit, the team's own included, in order."""
+    labels = {
         "app.kubernetes.io/instance": unit.object_name,
-        "app.kubernetes.io/part-of": project,
         "app.kubernetes.io/managed-by": MANAGER,
+        "app.kubernetes.io/name": f"gati-{unit.kind}",
+        "app.kubernetes.io/part-of": project,
         UNIT_LABEL: unit.object_name,
     }
+    return dict(sorted({**own, **labels}.items())) if own else labels
 
 
-def version_labels(unit: UnitId, version: str, project: str) -> dict[str, str]:
-    """Labels of an object that belongs to one version."""
-    labels = unit_labels(unit, project)
-    labels["app.kubernetes.io/version"] = slug(version)
-    labels[VERSION_LABEL] = slug(version)
-    return labels
+def version_labels(
+    unit: UnitId, version: str, project: str, own: Mapping[str, str]
+) -> dict[str, str]:
+    """Labels of an object that belongs to one version, the team's own included, in order."""
+    labels = {
+        "app.kubernetes.io/instance": unit.object_name,
+        "app.kubernetes.io/managed-by": MANAGER,
+        "app.kubernetes.io/name": f"gati-{unit.kind}",
+        "app.kubernetes.io/part-of": project,
+        "app.kubernetes.io/version": slug(version),
+        UNIT_LABEL: unit.object_name,
+        VERSION_LABEL: slug(version),
+    }
+    return dict(sorted({**own, **labels}.items())) if own else labels
 
 
 def selector(unit: UnitId, version: str) -> dict[str, str]:

@@ -57,6 +57,31 @@ class LinkedUnit:
     versions: tuple[LinkedVersion, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """The units of a project: without any environment, and as each cluster has them."""
+
+    base: tuple[LinkedUnit, ...]
+    on: Mapping[tuple[str, str], tuple[LinkedUnit, ...]]
+    """By environment and cluster; the very same tuple as ``base`` where nothing differs."""
+    problems: tuple[Problem, ...]
+
+
+def link_all(specs: Specs, names: Mapping[tuple[str, str], str] | None = None) -> Linked:
+    """Link the specs for every cluster that the project names."""
+    base, problems = link(specs, names)
+    on: dict[tuple[str, str], tuple[LinkedUnit, ...]] = {}
+    found = list(problems)
+    for env, settings in specs.project.spec.environments.items():
+        for cluster in settings.clusters:
+            view = specs.on(env, cluster)
+            on[env, cluster] = base
+            if view is not specs:
+                on[env, cluster], problems = link(view, names)
+                found += problems
+    return Linked(base, on, tuple(found))
+
+
 def link(
     specs: Specs, names: Mapping[tuple[str, str], str] | None = None
 ) -> tuple[tuple[LinkedUnit, ...], tuple[Problem, ...]]:

@@ -38,7 +38,7 @@ def _pod_metadata(release: Release) -> Object:
         text = json.dumps(files, sort_keys=True)
         annotations[FILES_DIGEST] = sha256(text.encode()).hexdigest()[:16]
     return {
-        "labels": dict(sorted(release_labels(release).items())),
+        "labels": release_labels(release),
         "annotations": dict(sorted(annotations.items())),
     }
 

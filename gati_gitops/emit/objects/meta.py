@@ -24,7 +24,7 @@ def named(
     if namespace:
         metadata["namespace"] = namespace
     if labels:
-        metadata["labels"] = dict(sorted(labels.items()))
+        metadata["labels"] = dict(labels)
     if annotations:
         metadata["annotations"] = dict(sorted(annotations.items()))
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
@@ -32,7 +32,7 @@ def named(
 
 def release_labels(release: Release) -> dict[str, str]:
     """Labels of everything that belongs to one version, the team's own included."""
-    return {**release.labels, **version_labels(release.unit, release.version, release.project)}
+    return version_labels(release.unit, release.version, release.project, release.labels)
 
 
 def of_release(

@@ -13,7 +13,7 @@ PROMETHEUS = "http://prometheus-operated.monitoring.svc:9090"
 
 
 def _head(plan: UnitPlan, version: PlannedVersion, api_version: str, kind: str) -> Object:
-    labels = {**plan.labels, **version_labels(plan.unit, version.id, plan.project)}
+    labels = version_labels(plan.unit, version.id, plan.project, plan.labels)
     annotations = {VERSION_ANNOTATION: version.id}
     return named(api_version, kind, version.name, plan.unit.namespace, labels, annotations)
 

@@ -53,7 +53,7 @@ def _http_route(plan: UnitPlan, route: Route, number: int, rules: list[Object]) 
         "HTTPRoute",
         plan.unit.object_name + suffix,
         plan.unit.namespace,
-        {**plan.labels, **unit_labels(plan.unit, plan.project)},
+        unit_labels(plan.unit, plan.project, plan.labels),
     )
     parent: Object = {
         "group": "gateway.networking.k8s.io",
