@@ -197,16 +197,18 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
     tree.update({f"crds/{file}": content for file, content in crds.items()})
     live = [p.outcome for p in placed if p.outcome.plan is not None]
     by_cluster: dict[tuple[str, str], list[UnitPlan]] = {}
-    made: dict[UnitId, tuple[UnitPlan, Ledger, Tree]] = {}
+    made: dict[UnitId, list[tuple[UnitPlan, Ledger, Tree]]] = {}
     for outcome in live:
         plan, ledger = outcome.plan, outcome.ledger
         assert plan is not None
         by_cluster.setdefault((plan.environment, plan.cluster), []).append(plan)
-        known = made.get(plan.unit)
-        if known is None or not same_manifests((plan, ledger), known[:2]):
-            made[plan.unit] = known = (plan, ledger, manifests(plan, ledger))
+        variants = made.setdefault(plan.unit, [])
+        files = next((m[2] for m in variants if same_manifests((plan, ledger), m[:2])), None)
+        if files is None:
+            files = manifests(plan, ledger)
+            variants.append((plan, ledger, files))
         folder = overlay_path(plan)
-        for name, content in known[2].items():
+        for name, content in files.items():
             tree[f"{folder}/{name}"] = content
         tree[f"{folder}/unit.yaml"] = outcome.unit_yaml or dump_plan(plan)
         tree[f"{folder}/rollout.yaml"] = output.with_comments(

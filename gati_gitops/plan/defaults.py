@@ -8,12 +8,15 @@ from typing import Any
 from gati_gitops.plan.model import ResolvedProbe, Scaling
 from gati_gitops.spec.kinds import ModuleSpec
 from gati_gitops.spec.workload import Autoscaling, Probe, Probes, RunningWorkload
+from gati_gitops.yamlio.emit import Shared
 
 # Taken whole when a spec gives no resources, as the operator does; a spec that gives some gives all.
-RESOURCES = {
-    "requests": {"cpu": "100m", "memory": "128Mi"},
-    "limits": {"cpu": "500m", "memory": "512Mi"},
-}
+RESOURCES = Shared(
+    {
+        "requests": {"cpu": "100m", "memory": "128Mi"},
+        "limits": {"cpu": "500m", "memory": "512Mi"},
+    }
+)
 CPU_UTILIZATION = 70
 MAX_OVER_MIN = 3
 

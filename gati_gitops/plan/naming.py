@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
+from gati_gitops.yamlio.emit import Shared
+
 MAX_NAME = 46
 HASH = 8
 
@@ -59,44 +61,47 @@ class UnitId:
     @property
     def object_name(self) -> str:
         """The name of objects that belong to the unit as a whole."""
-        return shorten(self.folder)
+        return shorten(f"{self.kind}-{self.name}")
 
     def version_name(self, version: str) -> str:
         """The name of every object of one version."""
-        return shorten(f"{self.folder}-{slug(version)}")
+        return shorten(f"{self.kind}-{self.name}-{slug(version)}")
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name if self.kind == 'handler' else self.folder}"
 
 
-def unit_labels(unit: UnitId, project: str, own: Mapping[str, str]) -> dict[str, str]:
+def unit_labels(unit: UnitId, project: str, own: Mapping[str, str]) -> Shared:
     """Labels of an object that belongs to a unit, the team's own included, in order."""
-    labels = {
-        "app.kubernetes.io/instance": unit.object_name,
-        "app.kubernetes.io/managed-by": MANAGER,
-        "app.kubernetes.io/name": f"gati-{unit.kind}",
-        "app.kubernetes.io/part-of": project,
-        UNIT_LABEL: unit.object_name,
-    }
-    return dict(sorted({**own, **labels}.items())) if own else labels
+    return _labels(unit, "", project, tuple(own.items()))
 
 
-def version_labels(
-    unit: UnitId, version: str, project: str, own: Mapping[str, str]
-) -> dict[str, str]:
+def version_labels(unit: UnitId, version: str, project: str, own: Mapping[str, str]) -> Shared:
     """Labels of an object that belongs to one version, the team's own included, in order."""
-    labels = {
+    return _labels(unit, slug(version), project, tuple(own.items()))
+
+
+@lru_cache(maxsize=4096)
+def _labels(
+    unit: UnitId, version_slug: str, project: str, own: tuple[tuple[str, str], ...]
+) -> Shared:
+    labels = dict(own) | {
         "app.kubernetes.io/instance": unit.object_name,
         "app.kubernetes.io/managed-by": MANAGER,
         "app.kubernetes.io/name": f"gati-{unit.kind}",
         "app.kubernetes.io/part-of": project,
-        "app.kubernetes.io/version": slug(version),
         UNIT_LABEL: unit.object_name,
-        VERSION_LABEL: slug(version),
     }
-    return dict(sorted({**own, **labels}.items())) if own else labels
+    if version_slug:
+        labels["app.kubernetes.io/version"] = labels[VERSION_LABEL] = version_slug
+    return Shared(sorted(labels.items()))
 
 
-def selector(unit: UnitId, version: str) -> dict[str, str]:
+def selector(unit: UnitId, version: str) -> Shared:
     """The one selector of a version: two keys that never change."""
-    return {UNIT_LABEL: unit.object_name, VERSION_LABEL: slug(version)}
+    return _selector(unit.object_name, slug(version))
+
+
+@lru_cache(maxsize=4096)
+def _selector(unit_name: str, version_slug: str) -> Shared:
+    return Shared({UNIT_LABEL: unit_name, VERSION_LABEL: version_slug})

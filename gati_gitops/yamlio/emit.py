@@ -31,9 +31,29 @@ _WORDS = frozenset(
 _BLOCK_SAFE = re.compile(r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\Z")
 
 
+class Shared(dict[str, Any]):
+    """A mapping that stands in many places: its text is made once, so it must never change."""
+
+    __slots__ = ("texts",)
+
+    def text(self, indent: str) -> str:
+        """The mapping's lines at an indentation."""
+        try:
+            texts: dict[str, str] = self.texts
+        except AttributeError:
+            texts = self.texts = {}
+        if indent not in texts:
+            lines: list[str] = []
+            _mapping(self, indent, indent, lines)
+            texts[indent] = "\n".join(lines)
+        return texts[indent]
+
+
 @lru_cache(maxsize=65536)
 def scalar(text: str) -> str:
-    """The spelling of one string."""
+    """The spelling of one string; empty for a text of several lines, which has no such spelling."""
+    if "\n" in text:
+        return ""
     if (_PLAIN.match(text) or _QUANTITY.match(text)) and text not in _WORDS:
         return text
     return json.dumps(text, ensure_ascii=False) if text.isprintable() else json.dumps(text)
@@ -43,7 +63,7 @@ def scalar(text: str) -> str:
 def _key(text: str) -> str:
     if _PLAIN_KEY.match(text) and text not in _WORDS:
         return text
-    return scalar(text) if not text[:1] == "/" else json.dumps(text)
+    return json.dumps(text) if text[:1] == "/" or "\n" in text else scalar(text)
 
 
 def dump(value: Any, header: str = "") -> bytes:
@@ -80,10 +100,12 @@ def _mapping(value: Mapping[str, Any], first: str, indent: str, lines: list[str]
     for key, item in value.items():
         kind = type(item)
         if kind is str:
-            if "\n" in item:
-                lines.append(f"{lead}{_key(key)}: {_text(item, deeper)}")
-            else:
-                lines.append(f"{lead}{_key(key)}: {scalar(item)}")
+            lines.append(f"{lead}{_key(key)}: {scalar(item) or _text(item, deeper)}")
+        elif kind is int:
+            lines.append(f"{lead}{_key(key)}: {item}")
+        elif kind is Shared and item:
+            lines.append(f"{lead}{_key(key)}:")
+            lines.append(item.text(deeper))
         elif kind is dict and item:
             lines.append(f"{lead}{_key(key)}:")
             _mapping(item, deeper, deeper, lines)
@@ -100,10 +122,10 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
     deeper = indent + "  "
     for item in value:
         kind = type(item)
-        if kind is dict and item:
+        if (kind is dict or kind is Shared) and item:
             _mapping(item, first, deeper, lines)
         elif kind is str:
-            lines.append(first + (_text(item, deeper) if "\n" in item else scalar(item)))
+            lines.append(first + (scalar(item) or _text(item, deeper)))
         elif (kind is list or kind is tuple) and item:
             nested: list[str] = []
             _sequence(item, deeper, nested)
@@ -133,7 +155,7 @@ def _inline(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return scalar(value)
+        return scalar(value) or json.dumps(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -10,8 +11,13 @@ from gati_gitops.emit.objects.meta import Object, of_release, release_labels
 from gati_gitops.plan.model import Release, ResolvedProbe
 from gati_gitops.plan.naming import selector
 from gati_gitops.spec.workload import Drain, EnvRef, Security, Volume
+from gati_gitops.yamlio.emit import Shared
 
 FILES_DIGEST = "gati.dev/files-digest"
+
+_STRATEGY = Shared(
+    {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
+)
 
 
 def deployment(release: Release) -> Object:
@@ -21,10 +27,7 @@ def deployment(release: Release) -> Object:
         "progressDeadlineSeconds": 600,
         "revisionHistoryLimit": 10,
         "selector": {"matchLabels": selector(release.unit, release.version)},
-        "strategy": {
-            "type": "RollingUpdate",
-            "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0},
-        },
+        "strategy": _STRATEGY,
         "template": {"metadata": _pod_metadata(release), "spec": _pod(release)},
     }
     return found
@@ -65,13 +68,7 @@ def _pod(release: Release) -> Object:
     if placement and placement.runtime_class:
         pod["runtimeClassName"] = placement.runtime_class
     pod["schedulerName"] = "default-scheduler"
-    pod["securityContext"] = {
-        "fsGroup": security.run_as_group,
-        "runAsGroup": security.run_as_group,
-        "runAsNonRoot": True,
-        "runAsUser": security.run_as_user,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
+    pod["securityContext"] = _pod_security(security.run_as_user, security.run_as_group)
     pod["serviceAccountName"] = account.name if account and account.name else release.name
     pod["terminationGracePeriodSeconds"] = drain.delay_seconds + drain.request_seconds
     if placement and placement.tolerations:
@@ -88,6 +85,34 @@ def _pod(release: Release) -> Object:
     if volumes:
         pod["volumes"] = volumes
     return pod
+
+
+@lru_cache
+def _pod_security(user: int, group: int) -> Shared:
+    return Shared(
+        {
+            "fsGroup": group,
+            "runAsGroup": group,
+            "runAsNonRoot": True,
+            "runAsUser": user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+    )
+
+
+@lru_cache
+def _container_security(read_only: bool, low_port: bool) -> Shared:
+    capabilities: Object = {"drop": ["ALL"]}
+    if low_port:
+        capabilities["add"] = ["NET_BIND_SERVICE"]
+    return Shared(
+        {
+            "allowPrivilegeEscalation": False,
+            "capabilities": capabilities,
+            "readOnlyRootFilesystem": read_only,
+            "runAsNonRoot": True,
+        }
+    )
 
 
 def _container(release: Release, security: Security, drain: Drain) -> Object:
@@ -108,16 +133,9 @@ def _container(release: Release, security: Security, drain: Drain) -> Object:
     ]
     for probe in release.probes:
         container[f"{probe.kind}Probe"] = _probe(probe)
-    container["resources"] = {name: dict(values) for name, values in release.resources.items()}
-    capabilities: Object = {"drop": ["ALL"]}
-    if workload.port < 1024:  # noqa: PLR2004 - below this Linux asks for a capability
-        capabilities["add"] = ["NET_BIND_SERVICE"]
-    container["securityContext"] = {
-        "allowPrivilegeEscalation": False,
-        "capabilities": capabilities,
-        "readOnlyRootFilesystem": security.read_only_root,
-        "runAsNonRoot": True,
-    }
+    container["resources"] = release.resources
+    low_port = workload.port < 1024  # noqa: PLR2004 - below this Linux asks for a capability
+    container["securityContext"] = _container_security(security.read_only_root, low_port)
     container["terminationMessagePath"] = "/dev/termination-log"
     container["terminationMessagePolicy"] = "FallbackToLogsOnError"
     mounts: list[Object] = [{"name": name, "mountPath": path} for name, path in release.writable]
@@ -155,7 +173,8 @@ def _env_from(source: Any) -> Object:
     return found
 
 
-def _probe(probe: ResolvedProbe) -> Object:
+@lru_cache(maxsize=1024)
+def _probe(probe: ResolvedProbe) -> Shared:
     actions: dict[str, Object] = {
         "http": {"httpGet": {"path": probe.path, "port": probe.port, "scheme": "HTTP"}},
         "tcp": {"tcpSocket": {"port": probe.port}},
@@ -168,7 +187,7 @@ def _probe(probe: ResolvedProbe) -> Object:
     found["timeoutSeconds"] = probe.timeout
     found["successThreshold"] = 1
     found["failureThreshold"] = probe.failures
-    return found
+    return Shared(found)
 
 
 def _spread(release: Release, key: str) -> Object:

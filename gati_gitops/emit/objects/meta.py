@@ -7,6 +7,7 @@ from typing import Any
 
 from gati_gitops.plan.model import Release
 from gati_gitops.plan.naming import version_labels
+from gati_gitops.yamlio.emit import Shared
 
 Object = dict[str, Any]
 
@@ -16,7 +17,7 @@ def named(
     kind: str,
     name: str,
     namespace: str,
-    labels: Mapping[str, str],
+    labels: dict[str, str],
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
     """The head of an object; the caller adds what the kind is about."""
@@ -24,13 +25,13 @@ def named(
     if namespace:
         metadata["namespace"] = namespace
     if labels:
-        metadata["labels"] = dict(labels)
+        metadata["labels"] = labels
     if annotations:
         metadata["annotations"] = dict(sorted(annotations.items()))
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def release_labels(release: Release) -> dict[str, str]:
+def release_labels(release: Release) -> Shared:
     """Labels of everything that belongs to one version, the team's own included."""
     return version_labels(release.unit, release.version, release.project, release.labels)
 

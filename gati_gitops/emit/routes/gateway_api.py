@@ -13,6 +13,7 @@ from gati_gitops.emit.objects.meta import Object, named
 from gati_gitops.emit.routes.table import HEADERS, QUERIES, Backend, Pin, RouteTable
 from gati_gitops.plan.model import Route, UnitPlan
 from gati_gitops.plan.naming import slug, unit_labels
+from gati_gitops.yamlio.emit import Shared
 
 MAX_RULES = 16
 _PARAMETER = re.compile(r":[A-Za-z_][A-Za-z0-9_]*")
@@ -20,7 +21,7 @@ _PARAMETER = re.compile(r":[A-Za-z_][A-Za-z0-9_]*")
 
 def http_routes(plan: UnitPlan, route: Route, table: RouteTable) -> list[Object]:
     """The HTTPRoutes of one unit."""
-    path = path_match(route.path)
+    path = Shared(path_match(route.path))
     rules = [_pin_rule(path, pin) for pin in table.pins]
     split = [_split_rule(path, table.split)] if table.split else []
     room = MAX_RULES - len(split)
