@@ -20,14 +20,21 @@ _TOKEN = re.compile(
     r"|\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{32,}"
     r"|\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
 )
+# One of these is in every token; looking for them is twenty times faster than the pattern.
+_HINTS = (
+    "PRIVATE KEY", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-",
+    "xox", "k_live_", "AIza", "npm_", "pypi-", "eyJ",
+)  # fmt: skip
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)([^\s/@\"']+)(@)")
 _NAME = re.compile(
     r"(?:^|[_.-])(?:password|passwd|passphrase|secret|token|api_?key|private_?key|access_?key"
     r"|credentials?)$",
     re.IGNORECASE,
 )
+# Fields of specs that name a Secret or ask for a token; they hold none.
+_OWN_FIELDS = frozenset(("secret", "token"))
 _LINE = re.compile(
-    r"^(\s*(?:- )?[\"']?[\w.-]*(?:password|passwd|passphrase|secret|token|api_?key|private_?key"
+    r"^(\s*(?:- )?(?!(?:secret|token)\s*:)[\"']?[\w.-]*(?:password|passwd|passphrase|secret|token|api_?key|private_?key"
     r"|access_?key|credentials?)[\"']?\s*:\s+)(\S.*)$",
     re.IGNORECASE,
 )
@@ -35,13 +42,16 @@ HIDDEN = "***"
 
 
 def is_secret(value: str) -> bool:
-    """Whether a value is a key or token beyond doubt."""
-    return len(value) >= 12 and _TOKEN.search(value) is not None
+    """Whether a value is, or holds, a key or token beyond doubt."""
+    return any(hint in value for hint in _HINTS) and _TOKEN.search(value) is not None
 
 
 def names_secret(name: str) -> bool:
     """Whether a variable of this name holds a secret, going by its name."""
-    return _NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) is not None
+    return (
+        name not in _OWN_FIELDS
+        and _NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) is not None
+    )
 
 
 def redact(text: str) -> str:

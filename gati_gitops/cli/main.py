@@ -10,6 +10,7 @@ that ``--help`` pays for none of them.
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib
 import os
 import sys
@@ -66,6 +67,7 @@ class _Verbs(click.Group):
 @click.group(
     NAME,
     cls=_Verbs,
+    subcommand_metavar="VERB [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
@@ -87,6 +89,10 @@ def main() -> NoReturn:
         # What a terminal's encoding lacks is shown as an escape, instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # Documents by the thousand live until the end; looking at them again and again finds nothing.
+    gc.set_threshold(100_000, 50, 100)
+    # What happens to be installed beside us has no say in how specs are read.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -24,7 +24,8 @@ def _line(problem: Problem) -> str:
         properties |= {"line": str(place.line), "col": str(place.column)}
     properties["title"] = safe(f"{problem.code} {problem.field}".rstrip())
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    message = "\n".join(filter(None, (safe(problem.message), safe(problem.remedy))))
+    notes = (f"see {place}: {note}" for place, note in problem.related)
+    message = "\n".join(safe(line) for line in (problem.message, problem.remedy, *notes) if line)
     return f"::{problem.severity} {listed}::{_data(message)}"
 
 

@@ -190,19 +190,29 @@ def _oddities(raw: Raw) -> Iterator[Problem]:
                 dotted(("metadata", name)),
                 f"did you mean metadata.{close[0]}?" if close else "remove it",
             )
-    for path, value in _texts(raw.data, ()):
-        if is_secret(value):
+    yield from _secrets(raw)
+
+
+def _secrets(raw: Raw) -> Iterator[Problem]:
+    """Tokens anywhere, and variables that say of themselves that they are secret."""
+    if is_secret(raw.layer.content.decode()):
+        for path, value in _texts(raw.data, ()):
+            if is_secret(value):
+                yield Problem(
+                    "secret-in-spec",
+                    "the value is a key or token, and many can read specs",
+                    raw.place(*path),
+                    dotted(path),
+                    "keep it in a Secret, name that under spec.envRefs, and have the token replaced",
+                )
+    spec = raw.data.get("spec")
+    env = spec.get("env") if isinstance(spec, dict) else None
+    for name, value in env.items() if isinstance(env, dict) else ():
+        if value and isinstance(value, str) and names_secret(name) and not is_secret(value):
+            path = ("spec", "env", name)
             yield Problem(
                 "secret-in-spec",
-                "the value is a key or token; specs and what is made of them are readable by many",
-                raw.place(*path),
-                dotted(path),
-                "keep it in a Secret, name that under spec.envRefs, and have the token replaced",
-            )
-        elif value and path[:2] == ("spec", "env") and names_secret(str(path[-1])):
-            yield Problem(
-                "secret-in-spec",
-                f"the name {short(str(path[-1]))} says that the value is a secret",
+                f"the name {short(name)} says that the value is a secret",
                 raw.place(*path),
                 dotted(path),
                 "keep it in a Secret and name that under spec.envRefs",

@@ -210,7 +210,7 @@ class _Checked:
         self._problems.append(
             Problem(
                 "duplicate-object",
-                f"{what}; the first is at {first}",
+                what,
                 raw.place("metadata", "name"),
                 "metadata.name",
                 remedy,

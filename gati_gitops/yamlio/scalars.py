@@ -8,6 +8,7 @@ refused instead of read in one of the two ways, because the author meant only on
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import isfinite
 
 INT64 = range(-(2**63), 2**63)
@@ -59,6 +60,7 @@ class Disputed(ValueError):
         self.remedy = remedy
 
 
+@lru_cache(maxsize=8192)
 def plain(text: str) -> str | int | float | bool | None:
     """The value of a plain scalar; raises Disputed where readers differ or a number is too big."""
     if _SUSPECT(text) is None:

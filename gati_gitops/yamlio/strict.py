@@ -169,6 +169,13 @@ class _Reader:
     def _node(self, event: Any, depth: int, key: Any) -> Any:
         """The value of the node that starts with ``event``; ``key`` is where its field stands."""
         kind = type(event)
+        if (
+            kind is yaml.ScalarEvent
+            and self._marks is None
+            and event.anchor is None
+            and event.tag is None
+        ):
+            return self._scalar(event)
         if self._marks is not None:
             value = event.start_mark
             scalar = kind is yaml.ScalarEvent
@@ -294,7 +301,7 @@ class _Reader:
                 value = plain(text)
             except Disputed:
                 value = None
-            if value is not text:
+            if not isinstance(value, str):
                 self._report(
                     "yaml-key",
                     f"the key {short(text)} is not text to every reader"
