@@ -66,13 +66,14 @@ def command(
 
     from gati_gitops.compiler import compile_specs
     from gati_gitops.disk.snapshot import DiskSnapshot
-    from gati_gitops.disk.writer import apply, locked
+    from gati_gitops.disk.writer import apply, locked, recover
     from gati_gitops.errors import SpecsInvalid
 
     gc.disable()  # one pass, everything lives until the end: collecting would find nothing
     loaded = load_specs(specs)
     root = Path(output) / loaded.project.spec.output.root
-    with locked(root):
+    with locked(root) as held:
+        recover(held)
         result = compile_specs(
             loaded,
             DiskSnapshot(root),
@@ -87,7 +88,7 @@ def command(
             session().report(problems)
         session().report(result.warnings)
         if not dry_run:
-            apply(root, result.changes)
+            apply(held, result.changes)
     _say(result, output, dry_run, format)
 
 
@@ -141,16 +142,16 @@ def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None: 
     total = len(added) + len(changed) + len(removed)
     units = len({str(p.outcome.plan.unit) for p in result.units if p.outcome.plan is not None})
     if not total:
-        click.echo(f"{units} units: nothing to change in {output}")
+        click.echo(f"{units} units in {output}: nothing to change")
         return
     if total <= 40:  # noqa: PLR2004 - what a screen holds
         for sign, paths in (("+", added), ("~", changed), ("-", removed)):
             for path in paths:
                 click.echo(f"{sign} {path}")
-    word = "would be" if dry_run else "files"
     named = ((added, "added"), (changed, "changed"), (removed, "removed"))
     parts = [f"{len(paths)} {name}" for paths, name in named if paths]
-    click.echo(f"{units} units: {word} {', '.join(parts)} in {output}")
+    files = "files would be" if dry_run else "files"
+    click.echo(f"{units} units in {output}, {files}: {', '.join(parts)}")
 
 
 def _counts(result: Compilation) -> tuple[list[str], list[str], list[str]]:
