@@ -224,7 +224,7 @@ def _enter(
     target = version.id == wanted.target
     busy = target and policy.strategy != "manual" and ledger.rolling is not None
     if policy.promoted or busy:
-        if target:  # only the newest waits
+        if target or not ledger.deployed:  # only the newest waits, once something runs
             pending.append(Entry(version.id, version.digest, Phase.PENDING))
         return
     entries[version.key] = Entry(version.id, version.digest, Phase.STARTING)

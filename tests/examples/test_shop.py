@@ -73,6 +73,12 @@ def test_ledgers_plans_and_kept_releases_are_enough(specs, committed):
     assert compile_specs(specs, MemorySnapshot(kept)).tree == committed, OUT_OF_STEP
 
 
+def test_a_first_compile_is_stable(specs):
+    """Under promotion everything waits; compiling again must not change who does."""
+    first = compile_specs(specs, MemorySnapshot())
+    assert compile_specs(specs, MemorySnapshot(first.tree)).changes == {}
+
+
 def test_the_editors_schemas_are_in_step():
     for path in sorted((SHOP / ".gati").iterdir()):
         assert path.read_bytes() == json_schema_files()[path.name], OUT_OF_STEP
