@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from gati_gitops.disk.paths import PRIVATE, check
@@ -35,13 +35,24 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def commit(private: int, changes: Changes) -> None:
-    """Record a change set; when this returns, it will happen."""
-    discard(private)
-    # Whoever runs `git add -A` between a kill and the next run must not commit the journal.
-    _write(private, IGNORE, iter([b"*\n"]))
-    _write(private, UNCOMMITTED, _encode(changes))
+def prepare(private: int, changes: Changes) -> None:
+    """Put a change set on disk, to be committed or discarded."""
+    try:
+        # Whoever runs `git add -A` between a kill and the next run must not commit the journal.
+        _write(private, IGNORE, [b"*\n"], sync=False)
+        _write(private, UNCOMMITTED, _encode(changes), sync=True)
+    except BaseException:
+        discard(private)
+        raise
+
+
+def commit(private: int) -> None:
+    """Decide what was prepared; when this returns, it will happen."""
     os.rename(UNCOMMITTED, COMMITTED, src_dir_fd=private, dst_dir_fd=private)
+
+
+def settle(private: int) -> None:
+    """Force the commit to disk, the name of the journal's own folder included."""
     _sync_folder(private, ".")
     _sync_folder(private, "..")
 
@@ -77,12 +88,13 @@ def write_all(descriptor: int, content: bytes) -> None:
         written += os.write(descriptor, memoryview(content)[written:])
 
 
-def _write(private: int, name: str, chunks: Iterator[bytes]) -> None:
+def _write(private: int, name: str, chunks: Iterable[bytes], *, sync: bool) -> None:
     descriptor = os.open(name, _CREATE, 0o644, dir_fd=private)
     try:
         for chunk in chunks:
             write_all(descriptor, chunk)
-        os.fsync(descriptor)
+        if sync:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -36,7 +36,8 @@ def apply(root: Held, changes: Changes) -> None:
     look(root, changes)
     with _private(root) as private:
         with explained(f"{root}/{PRIVATE}", "write"):
-            journal.commit(private, changes)
+            journal.prepare(private, changes)
+            journal.commit(private)
         _finish(root, private, changes, again=False)
 
 
@@ -64,6 +65,8 @@ def _private(root: Held) -> Iterator[int]:
 
 def _finish(root: Held, private: int, changes: Changes, *, again: bool) -> None:
     try:
+        with explained(f"{root}/{PRIVATE}", "write"):
+            journal.settle(private)
         roll(root, changes, again=again)
         with explained(f"{root}/{PRIVATE}", "clear"):
             journal.remove(private)
