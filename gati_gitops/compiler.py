@@ -167,7 +167,7 @@ def compile_specs(
         raise Refused(
             f"{len(foreign)} file{'s' * (len(foreign) > 1)} in our folders that we did not make: "
             + ", ".join(foreign[:5])
-            + ("…" if len(foreign) > 5 else ""),  # noqa: PLR2004
+            + ("…" if len(foreign) > 5 else ""),
             remedy="move them out of base/, overlays/, crds/ and clusters/, or remove them with"
             " --discard",
         )
@@ -181,7 +181,8 @@ def _policy(specs: Specs, env: str) -> Policy:
     project = specs.project.spec
     settings = project.environments[env]
     rollout = settings.rollout or project.rollout
-    return Policy(rollout.strategy, env in project.promotion, settings.revisions, settings.on_delete)
+    promoted = env in project.promotion
+    return Policy(rollout.strategy, promoted, settings.revisions, settings.on_delete)
 
 
 # -- writing -------------------------------------------------------------------------------------

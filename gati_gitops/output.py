@@ -29,7 +29,7 @@ class Output:
         self._units: dict[tuple[str, str], dict[UnitKey, str]] = {}
         for path in self._paths:
             parts = path.split("/")
-            if len(parts) == 6 and parts[5] == "unit.yaml":  # noqa: PLR2004
+            if len(parts) == 6 and parts[5] == "unit.yaml":
                 env, cluster, namespace, folder = parts[1:5]
                 self._units.setdefault((env, cluster), {})[namespace, folder] = path
         self.units = cache(self._read_units)
@@ -61,7 +61,7 @@ class Output:
             raise _unreadable(path, error) from error
 
     def names(self) -> dict[tuple[str, str], str]:
-        """What the unit of a path is called, so that it keeps its name when handlers come and go."""
+        """What the unit of a path is called: it keeps its name when handlers come and go."""
         return {
             (stored.plan.unit.namespace, stored.plan.route.path): stored.plan.unit.name
             for env, cluster in sorted(self._units)
@@ -93,8 +93,8 @@ class Output:
     def compiler(self, env: str, source: str) -> str:
         """The compiler version that wrote a source's part of an environment."""
         prefix = f"overlays/{env}/sources/{source}/"
-        found = {str(self._record(p).get("compiler", "")) for p in self._paths if p.startswith(prefix)}
-        return max(found, default="")
+        records = [self._record(path) for path in self._paths if path.startswith(prefix)]
+        return max((str(record.get("compiler", "")) for record in records), default="")
 
     def _record(self, path: str) -> Mapping[str, Any]:
         if self._snapshot.read(path) is None:

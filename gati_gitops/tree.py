@@ -58,7 +58,7 @@ def ledger_header(files: Iterable[str]) -> str:
 
 def _shown(files: Iterable[str]) -> str:
     named = list(dict.fromkeys(files))
-    return ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "")  # noqa: PLR2004
+    return ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "")
 
 
 def is_ours(content: bytes) -> bool:

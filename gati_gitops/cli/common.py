@@ -107,7 +107,7 @@ def narrowing(command: Any) -> Any:
 
 
 def narrowed(specs: Specs, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:
-    """What the narrowing options mean for these specs; a name that is not there is a usage error."""
+    """What the narrowing options mean here; a name that is not there is a usage error."""
     from gati_gitops.compiler import Narrowed
 
     environments = specs.project.spec.environments

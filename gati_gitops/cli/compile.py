@@ -11,7 +11,6 @@ from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, spe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Any
 
     from gati_gitops.compiler import Compilation
@@ -54,7 +53,7 @@ def command(
     upgrade: bool,
     check: bool,
     crds: str | None,
-    format: str,  # noqa: A002
+    format: str,
 ) -> None:
     """Compile SPECS into a Kustomize tree that Argo CD or Flux can sync.
 
@@ -120,7 +119,7 @@ def _rendered(result: Compilation) -> Iterator[tuple[str, Any]]:
                 yield folder, item
 
 
-def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:  # noqa: A002
+def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:
     added, changed, removed = _counts(result)
     if format == "json":
         data = {
@@ -144,7 +143,7 @@ def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None: 
     if not total:
         click.echo(f"{units} units in {output}: nothing to change")
         return
-    if total <= 40:  # noqa: PLR2004 - what a screen holds
+    if total <= 40:
         for sign, paths in (("+", added), ("~", changed), ("-", removed)):
             for path in paths:
                 click.echo(f"{sign} {path}")

@@ -36,7 +36,7 @@ def command(
     env: tuple[str, ...],
     cluster: tuple[str, ...],
     unit: str | None,
-    format: str,  # noqa: A002
+    format: str,
 ) -> None:
     """Print what SPECS come to, per environment: units, versions, phases, weights, pods."""
     from pathlib import Path
@@ -44,12 +44,12 @@ def command(
     from gati_gitops.cli.common import narrowed
     from gati_gitops.compiler import compile_specs
     from gati_gitops.disk.snapshot import DiskSnapshot
-    from gati_gitops.plan.show import HEADINGS, aligned, shown_data, tables
-    from gati_gitops.tree import MemorySnapshot
+    from gati_gitops.ledger.show import HEADINGS, aligned, shown_data, tables
+    from gati_gitops.tree import MemorySnapshot, Snapshot
     from gati_gitops.yamlio.emit import dump
 
     loaded = load_specs(specs)
-    before = MemorySnapshot()
+    before: Snapshot = MemorySnapshot()
     if ledger is not None:
         before = DiskSnapshot(Path(ledger) / loaded.project.spec.output.root)
     result = compile_specs(loaded, before, narrowed=narrowed(loaded, env, cluster), upgrade=True)
@@ -57,8 +57,7 @@ def command(
     units = [
         (placed.outcome.plan, placed.outcome.ledger)
         for placed in result.units
-        if placed.outcome.plan is not None
-        and (unit is None or unit in (str(placed.outcome.plan.unit), _long(placed.outcome.plan)))
+        if placed.outcome.plan is not None and unit in (None, *placed.outcome.plan.unit.spellings)
     ]
     if unit is not None and not units:
         raise click.UsageError(f"there is no unit {unit}; a unit is named NAMESPACE/NAME")
@@ -71,8 +70,3 @@ def command(
             click.echo(f"{chr(10) * bool(number)}{name} on {at}")
             for line in aligned([HEADINGS, *rows]):
                 click.echo(f"  {line}")
-
-
-def _long(plan: object) -> str:
-    unit = plan.unit  # type: ignore[attr-defined]
-    return f"{unit.namespace}/{unit.folder}"

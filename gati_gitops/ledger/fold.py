@@ -178,9 +178,7 @@ def _recovered(stored: Stored) -> Ledger:
 
 def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> Outcome:
     objections: list[Objection] = []
-    entries: dict[Key, Entry] = {
-        e.key: e for e in ledger.entries if e.phase is not Phase.PENDING
-    }
+    entries: dict[Key, Entry] = {e.key: e for e in ledger.entries if e.phase is not Phase.PENDING}
     pending: list[Entry] = []
     ledger = replace(ledger, retiring=False)
     for version in wanted.versions:

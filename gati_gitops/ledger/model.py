@@ -76,7 +76,7 @@ class Ledger:
     retiring: bool = False
     entries: tuple[Entry, ...] = ()
 
-    def live(self, id: str) -> Entry | None:  # noqa: A002
+    def live(self, id: str) -> Entry | None:
         """The entry of a version that got past Pending."""
         return next((e for e in self.entries if e.id == id and e.phase is not Phase.PENDING), None)
 

@@ -22,7 +22,7 @@ Data = dict[str, Any]
 
 
 def _without_empty(data: Data) -> Data:
-    return {k: v for k, v in data.items() if v is not None and v != "" and v != [] and v != {}}
+    return {k: v for k, v in data.items() if v or v is False or (v == 0 and type(v) is int)}
 
 
 # -- the plan ------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def _hold(value: object) -> str:
 
 def _entry_from(data: Mapping[str, Any]) -> Entry:
     weight = data.get("weight", 0)
-    if type(weight) is not int or not 0 <= weight <= 100:  # noqa: PLR2004
+    if type(weight) is not int or not 0 <= weight <= 100:
         raise ValueError(f"weight {weight!r} is no number from 0 to 100")
     return Entry(
         id=data["id"],

@@ -1,9 +1,8 @@
-"""Rules that need several documents: weights, names, paths. ``validate`` and ``compile`` run them."""
+"""Rules that need several documents: weights, names, paths, identities."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from gati_gitops.errors import Place, Problem, Severity
@@ -117,7 +116,7 @@ def _weights(units: Sequence[LinkedUnit], rollout: Rollout, env: str) -> Iterato
                 f"{len(silent)} versions of {unit.name} have no weight",
                 "give each version a routingWeight",
             )
-        elif rollout.strategy == "manual" and total != 100:  # noqa: PLR2004
+        elif rollout.strategy == "manual" and total != 100:
             shares = " + ".join(f"{v.id} {v.weight}" for v in unit.versions)
             yield _weight_problem(
                 "weights-sum",
@@ -142,7 +141,7 @@ def _seeds(unit: LinkedUnit, rollout: Rollout, total: int) -> Iterator[Problem]:
             f"under strategy {rollout.strategy} the highest weight becomes Active: raise one",
             leaders[:1],
         )
-    elif total > 100:  # noqa: PLR2004
+    elif total > 100:
         yield _weight_problem(
             "weights-sum",
             leaders[0],

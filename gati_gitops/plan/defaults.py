@@ -10,7 +10,7 @@ from gati_gitops.spec.kinds import ModuleSpec
 from gati_gitops.spec.workload import Autoscaling, Probe, Probes, RunningWorkload
 from gati_gitops.yamlio.emit import Shared
 
-# Taken whole when a spec gives no resources, as the operator does; a spec that gives some gives all.
+# Taken whole when a spec gives no resources, as the operator does.
 RESOURCES = Shared(
     {
         "requests": {"cpu": "100m", "memory": "128Mi"},

@@ -130,7 +130,7 @@ class UnitPlan:
     versions: tuple[PlannedVersion, ...]
     labels: dict[str, str] = field(default_factory=dict)
 
-    def version(self, id: str, digest: str) -> PlannedVersion | None:  # noqa: A002
+    def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)
 
     @property

@@ -67,6 +67,11 @@ class UnitId:
         """The name of every object of one version."""
         return shorten(f"{self.kind}-{self.name}-{slug(version)}")
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """What people may call it."""
+        return (str(self), f"{self.namespace}/{self.folder}")
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name if self.kind == 'handler' else self.folder}"
 

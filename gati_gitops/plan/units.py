@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gati_gitops.plan import defaults
-from gati_gitops.plan.model import PlannedVersion, Release, Route, UnitPlan
+from gati_gitops.plan.model import PlannedVersion, Release, Route, Scaling, UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.releases import release, user_labels
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
@@ -96,7 +96,7 @@ class Planner:
         if known is None or version.workload is None:
             return PlannedVersion(
                 version.id, identity.version_name(version.id), "", "", "", 0, version.weight,
-                version.breaking, defaults.Scaling(), version.files, version.transformers,
+                version.breaking, Scaling(), version.files, version.transformers,
             )  # fmt: skip
         patches: tuple[dict[str, Any], ...] = ()
         extras: tuple[dict[str, Any], ...] = ()

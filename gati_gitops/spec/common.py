@@ -43,7 +43,9 @@ IMAGE = (
 )
 
 DnsLabel = Annotated[str, StringConstraints(pattern=DNS_LABEL, max_length=63, min_length=1)]
-DnsSubdomain = Annotated[str, StringConstraints(pattern=DNS_SUBDOMAIN, max_length=253, min_length=1)]
+DnsSubdomain = Annotated[
+    str, StringConstraints(pattern=DNS_SUBDOMAIN, max_length=253, min_length=1)
+]
 Hostname = Annotated[str, StringConstraints(pattern=HOSTNAME, max_length=253, min_length=1)]
 LabelKey = Annotated[str, StringConstraints(pattern=LABEL_KEY, max_length=317)]
 LabelValue = Annotated[str, StringConstraints(pattern=LABEL_VALUE, max_length=63)]

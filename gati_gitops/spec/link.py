@@ -112,8 +112,9 @@ def module_version(spec: ModuleSpec) -> str:
 def _module_unit(doc: Doc[GatiModule]) -> LinkedUnit:
     spec, meta = doc.model.spec, doc.model.metadata
     version = LinkedVersion(
-        module_version(spec), spec, doc.data["spec"], 100, breaking=False, transformers=(), docs=(doc,)
-    )
+        module_version(spec), spec, doc.data["spec"], 100, breaking=False, transformers=(),
+        docs=(doc,),
+    )  # fmt: skip
     return LinkedUnit("module", meta.namespace, meta.name, doc, version.id, "", spec, (version,))
 
 
@@ -161,7 +162,7 @@ def _unlinked(
     spec, meta = version.model.spec, version.model.metadata
     path = ("spec", "handler") if spec.handler is not None else ("spec",)
     names = sorted(doc.model.metadata.name for doc in candidates or handlers)
-    listed = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")  # noqa: PLR2004
+    listed = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
     if candidates:
         message = f"version {spec.version_id} could belong to several handlers: {listed}"
     elif spec.handler is not None:

@@ -57,7 +57,7 @@ class Rollout(Model):
     def _steps_rise(self) -> Self:
         if any(a >= b for a, b in zip(self.steps, self.steps[1:], strict=False)):
             raise ValueError(f"steps must rise: {self.steps}")
-        if self.steps[-1] != 100:  # noqa: PLR2004 - a percentage
+        if self.steps[-1] != 100:
             raise ValueError("the last step must be 100")
         return self
 
@@ -85,7 +85,9 @@ class Promotion(Model):
 class Output(Model):
     """Where the compiled tree lives in its repository."""
 
-    root: str = Field(".", pattern=r"^(\.|[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$")
+    root: str = Field(
+        ".", pattern=r"^(\.|[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$"
+    )
 
 
 class ProjectSpec(Model):

@@ -192,9 +192,9 @@ class Autoscaling(Model):
             if other:
                 raise ValueError(f"an HPA cannot follow a {other[0]} metric; use type keda")
         if self.type == "keda":
-            other = [m.type for m in self.metrics if m.type in ("pods", "external")]
-            if other:
-                raise ValueError(f"a ScaledObject cannot follow a {other[0]} metric; use hpa")
+            wrong = [m.type for m in self.metrics if m.type in ("pods", "external")]
+            if wrong:
+                raise ValueError(f"a ScaledObject cannot follow a {wrong[0]} metric; use hpa")
         return self
 
 
@@ -209,10 +209,10 @@ class Volume(Model):
     config_map: DnsSubdomain | None = None
     secret: DnsSubdomain | None = None
     claim: DnsSubdomain | None = Field(None, description="name of a PersistentVolumeClaim")
-    files: (
-        dict[Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)], str] | None
-    ) = Field(
-        None, max_length=64, description="file name to text; becomes a ConfigMap of the version"
+    files: dict[Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)], str] | None = (
+        Field(
+            None, max_length=64, description="file name to text; becomes a ConfigMap of the version"
+        )
     )
 
     @model_validator(mode="after")

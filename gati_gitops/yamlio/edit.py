@@ -54,7 +54,8 @@ def _items(old: Any, new: Any) -> list[Any]:
     found = []
     for item in new:
         match = known.get(item["id"]) if isinstance(item, dict) and "id" in item else None
-        if match is not None and (match.get("digest") == item.get("digest") or len(new) == len(old)):
+        same = match is not None and match.get("digest") == item.get("digest")
+        if match is not None and (same or len(new) == len(old)):
             _lay_over(match, item)
             found.append(match)
         else:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-# Letters first, then a conservative alphabet without ": " or " #": never a number, date or operator.
+# Letters first, then a conservative alphabet without ": " or " #": no number, date or operator.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?::[A-Za-z0-9_./-]+)*\Z|/[A-Za-z0-9_./-]*\Z")
 # Digit-led quantities such as 100m or 128Mi are strings to every reader; 1e3 and 0x1F are not.
 _QUANTITY = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|Ki|Mi|Gi|Ti|M|G|T|s|h|d)\Z")
@@ -28,20 +28,23 @@ _WORDS = frozenset(
     for word in (base, base.capitalize(), base.upper())
 )
 # A block scalar keeps its text only when no reader would strip, fold or refuse a part of it.
-_BLOCK_SAFE = re.compile(r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\Z")
+_BLOCK_SAFE = re.compile(
+    r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\Z"
+)
 
 
 class Shared(dict[str, Any]):
     """A mapping that stands in many places: its text is made once, so it must never change."""
 
-    __slots__ = ("texts",)
+    __slots__ = ("_texts",)
+    _texts: dict[str, str]
 
     def text(self, indent: str) -> str:
         """The mapping's lines at an indentation."""
         try:
-            texts: dict[str, str] = self.texts
+            texts = self._texts
         except AttributeError:
-            texts = self.texts = {}
+            texts = self._texts = {}
         if indent not in texts:
             lines: list[str] = []
             _mapping(self, indent, indent, lines)

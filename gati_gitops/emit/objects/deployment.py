@@ -1,4 +1,4 @@
-"""The Deployment of one version: restricted, probed, drained, spread, and without a replica count."""
+"""The Deployment of one version: restricted, probed, drained, spread; no replica count."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _container(release: Release, security: Security, drain: Drain) -> Object:
     for probe in release.probes:
         container[f"{probe.kind}Probe"] = _probe(probe)
     container["resources"] = release.resources
-    low_port = workload.port < 1024  # noqa: PLR2004 - below this Linux asks for a capability
+    low_port = workload.port < 1024
     container["securityContext"] = _container_security(security.read_only_root, low_port)
     container["terminationMessagePath"] = "/dev/termination-log"
     container["terminationMessagePolicy"] = "FallbackToLogsOnError"

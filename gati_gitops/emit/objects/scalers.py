@@ -101,7 +101,7 @@ def _trigger(metric: Mapping[str, Any]) -> Object:
 
 def disruption_budget(plan: UnitPlan, version: PlannedVersion) -> Object | None:
     """None below two pods: a budget there would only block node drains."""
-    if version.scaling.floor < 2:  # noqa: PLR2004
+    if version.scaling.floor < 2:
         return None
     found = _head(plan, version, "policy/v1", "PodDisruptionBudget")
     found["spec"] = {

@@ -12,9 +12,7 @@ def service(release: Release) -> Object:
     port = release.workload.port
     found["spec"] = {
         "internalTrafficPolicy": "Cluster",
-        "ports": [
-            {"name": release.port_name, "port": port, "protocol": "TCP", "targetPort": port}
-        ],
+        "ports": [{"name": release.port_name, "port": port, "protocol": "TCP", "targetPort": port}],
         "selector": selector(release.unit, release.version),
         "sessionAffinity": "None",
         "type": "ClusterIP",
