@@ -35,34 +35,38 @@ class Timescape(Model):
 class HandlerSpec(RunningWorkload):
     """What answers on one path."""
 
-    handler_path: RoutePath
-    version: VersionId
+    handler_path: RoutePath = Field(description="URL path that it answers on")
+    version: VersionId = Field(description="id of this version, such as v1.0.0")
     timescape: Timescape | None = None
 
 
 class ModuleSpec(RunningWorkload):
     """A capability that handlers call."""
 
-    module_name: Text
-    module_type: Literal["node", "wasm", "oci"]
-    runtime: Text
-    capabilities: list[Text] = Field(default_factory=list, max_length=64)
+    module_name: Text = Field(description="name that handlers know it by")
+    module_type: Literal["node", "wasm", "oci"] = Field(description="what its image holds")
+    runtime: Text = Field(description="what runs it, such as node:20")
+    capabilities: list[Text] = Field(
+        default_factory=list, max_length=64, description="what it may use, such as network"
+    )
     version: VersionId | None = Field(None, description="default: the image's tag or digest")
 
 
 class VersionSpec(Workload):
     """One version of a handler: its share of the traffic, and what differs in how it runs."""
 
-    version_id: VersionId
-    breaking: bool
-    routing_weight: Weight
-    transformers: list[Text] = Field(default_factory=list, max_length=64)
-    deployment_name: DnsSubdomain | None = None
-    service_name: DnsSubdomain | None = None
+    version_id: VersionId = Field(description="id of this version, such as v1.0.0")
+    breaking: bool = Field(description="whether clients of the version before it break")
+    routing_weight: Weight = Field(description="percent of the handler's traffic")
+    transformers: list[Text] = Field(
+        default_factory=list, max_length=64, description="transformers from and to its neighbours"
+    )
+    deployment_name: DnsSubdomain | None = Field(None, description="Deployment of its handler")
+    service_name: DnsSubdomain | None = Field(None, description="Service of its handler")
     handler: DnsLabel | None = Field(None, description="the GatiHandler this is a version of")
-    image: Image | None = None
-    replicas: Replicas | None = None
-    port: Port | None = None
+    image: Image | None = Field(None, description="the image that runs; default: the handler's")
+    replicas: Replicas | None = Field(None, description="number of pods; default: the handler's")
+    port: Port | None = Field(None, description="default: the handler's")
 
 
 class _Document(Model):

@@ -280,25 +280,39 @@ class Workload(Model):
     """Every optional setting of a running version."""
 
     resources: Resources | None = None
-    env: dict[EnvName, str] = Field(default_factory=dict)
+    env: dict[EnvName, str] = Field(default_factory=dict, description="variables and their values")
     env_refs: dict[EnvName, EnvRef] = Field(
         default_factory=dict,
         max_length=256,
         description="variables that come from a Secret, ConfigMap or pod field",
     )
-    env_from: list[EnvSource] = Field(default_factory=list, max_length=32)
+    env_from: list[EnvSource] = Field(
+        default_factory=list, max_length=32, description="whole Secrets and ConfigMaps as variables"
+    )
     probes: Probes | None = None
     autoscaling: Autoscaling | None = None
-    volumes: list[Volume] = Field(default_factory=list, max_length=32)
+    volumes: list[Volume] = Field(
+        default_factory=list, max_length=32, description="folders mounted into the container"
+    )
     placement: Placement | None = None
     service_account: ServiceAccount | None = None
     drain: Drain | None = None
     security: Security | None = None
-    hosts: list[Hostname] = Field(default_factory=list, max_length=16)
-    command: list[str] = Field(default_factory=list, max_length=64)
-    args: list[str] = Field(default_factory=list, max_length=256)
-    image_pull_secrets: list[DnsSubdomain] = Field(default_factory=list, max_length=16)
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    hosts: list[Hostname] = Field(
+        default_factory=list, max_length=16, description="host names of the route"
+    )
+    command: list[str] = Field(
+        default_factory=list, max_length=64, description="in place of the image's entrypoint"
+    )
+    args: list[str] = Field(
+        default_factory=list, max_length=256, description="in place of the image's arguments"
+    )
+    image_pull_secrets: list[DnsSubdomain] = Field(
+        default_factory=list, max_length=16, description="Secrets that open the registry"
+    )
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
+        None, description="when a node pulls the image"
+    )
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
@@ -318,9 +332,9 @@ class Workload(Model):
 class RunningWorkload(Workload):
     """A workload that says what runs, as handlers and modules must."""
 
-    replicas: Replicas
-    image: Image
-    port: Port
+    replicas: Replicas = Field(description="number of pods; with an autoscaler, the least")
+    image: Image = Field(description="the image that runs; it never changes under one version")
+    port: Port = Field(description="port that the container listens on")
 
 
 def override(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
