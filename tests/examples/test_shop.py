@@ -129,7 +129,9 @@ def test_people_and_rollouts_left_their_marks(compiled, committed):
 def test_kustomize_builds_every_folder():
     command = kustomize_build()
     folders = [
-        path.parent for folder in OURS for path in sorted((ROOT / folder).rglob("kustomization.yaml"))
+        path.parent
+        for folder in OURS
+        for path in sorted((ROOT / folder).rglob("kustomization.yaml"))
     ]
     assert len(folders) > 100
     for folder in folders:
