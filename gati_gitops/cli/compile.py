@@ -138,10 +138,11 @@ def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:
             if outcome.plan is not None:
                 plan = outcome.plan
                 click.echo(f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}")
+    number = len({str(p.outcome.plan.unit) for p in result.units if p.outcome.plan is not None})
+    units = f"{number} unit{'s' * (number != 1)}"
     total = len(added) + len(changed) + len(removed)
-    units = len({str(p.outcome.plan.unit) for p in result.units if p.outcome.plan is not None})
     if not total:
-        click.echo(f"{units} units in {output}: nothing to change")
+        click.echo(f"{units} in {output}: nothing to change")
         return
     if total <= 40:
         for sign, paths in (("+", added), ("~", changed), ("-", removed)):
@@ -150,7 +151,7 @@ def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:
     named = ((added, "added"), (changed, "changed"), (removed, "removed"))
     parts = [f"{len(paths)} {name}" for paths, name in named if paths]
     files = "files would be" if dry_run else "files"
-    click.echo(f"{units} units in {output}, {files}: {', '.join(parts)}")
+    click.echo(f"{units} in {output}, {files}: {', '.join(parts)}")
 
 
 def _counts(result: Compilation) -> tuple[list[str], list[str], list[str]]:

@@ -59,6 +59,8 @@ def command(
         for placed in result.units
         if placed.outcome.plan is not None and unit in (None, *placed.outcome.plan.unit.spellings)
     ]
+    order = list(loaded.project.spec.environments)
+    units.sort(key=lambda pair: order.index(pair[0].environment))
     if unit is not None and not units:
         raise click.UsageError(f"there is no unit {unit}; a unit is named NAMESPACE/NAME")
     if format == "json":

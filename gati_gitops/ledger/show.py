@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gati_gitops.ledger.model import Entry, Ledger
+from gati_gitops.ledger.model import DEPLOYED, Entry, Ledger, Phase
 from gati_gitops.ledger.store import ledger_data, plan_data
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 
@@ -47,14 +47,23 @@ def _cells(plan: UnitPlan, ledger: Ledger, entry: Entry) -> Row:
         entry.id,
         phase,
         str(entry.weight) if plan.route else "-",
-        _pods(version),
-        version.image if version else entry.image,
+        _pods(version, entry.phase),
+        _image(version) if version else entry.image,
     )
 
 
-def _pods(version: PlannedVersion | None) -> str:
-    if version is None:
+def _image(version: PlannedVersion) -> str:
+    """The image as this environment pulls it."""
+    for change in version.images:
+        return version.image.replace(change["name"], change["newName"], 1)
+    return version.image
+
+
+def _pods(version: PlannedVersion | None, phase: Phase) -> str:
+    if version is None or phase not in DEPLOYED:
         return "-"
+    if phase is Phase.PARKED:
+        return "0"
     scaling = version.scaling
     if scaling.owned:
         return f"{scaling.min}-{scaling.max} {scaling.type}"
