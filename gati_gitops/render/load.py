@@ -1,0 +1,168 @@
+"""Reading files of a build: where a kustomization may look, and what a file holds."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gati_gitops.render.errors import Broken, RenderError, Unsupported
+from gati_gitops.render.files import FileSystem, is_within, join
+from gati_gitops.render.openapi import Schema
+from gati_gitops.render.resource import Resource
+from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, from_json, read_config, read_resources
+from gati_gitops.yamlio.goyaml_scalars import is_null, plain, text_of
+
+_REMOTE: Final = re.compile(
+    r"(?:git::)?(?:(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+[:/]|github\.com[:/])", re.IGNORECASE
+)
+_INTERNAL: Final = "internal.config.kubernetes.io/"
+# Annotations of that name in a file would be taken for kustomize's own memory.
+_MEMORY: Final = frozenset(
+    _INTERNAL + name
+    for name in (
+        "previousKinds", "previousNames", "previousNamespaces", "prefixes", "suffixes", "refBy",
+        "generatorBehavior", "needsHashSuffix", "allowNameChange", "allowKindChange", "helm-generated",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Reads for one kustomization: files at or below its root, folders anywhere but above."""
+
+    files: FileSystem
+    root: str
+    schema: Schema
+    parent: Loader | None = None
+
+    def path(self, name: str) -> str:
+        return join(self.root, name)
+
+    def read(self, name: str) -> bytes:
+        """A file, by the name that the kustomization gives it."""
+        if is_remote(name):
+            raise Unsupported("remote files are not supported", field=name)
+        if name.startswith("/"):
+            raise Unsupported("absolute paths are not supported", field=name)
+        path = self.path(name)
+        data = self.files.read(path) if name else None
+        if data is None:
+            raise Broken("no such file", file=path, field=name)
+        if not is_within(self.files.real(path), self.files.real(self.root)):
+            raise Broken(
+                f"security; file '{name}' is not in or below '{self.root}'",
+                file=path,
+                remedy="move the file, or make its folder a base of its own",
+            )
+        return data
+
+    def text(self, name: str) -> str:
+        try:
+            return decode(self.read(name))
+        except GoYamlError as error:
+            raise wrapped(error, self.path(name)) from error
+
+    def config(self, name: str) -> Any:
+        """A YAML or JSON file that is not a resource."""
+        try:
+            return read_config(self.text(name))
+        except GoYamlError as error:
+            raise wrapped(error, self.path(name)) from error
+
+    def resources(self, name: str) -> list[Resource]:
+        return resources_from(self.text(name), self.path(name))
+
+    def is_file(self, name: str) -> bool:
+        return bool(name) and self.files.read(self.path(name)) is not None
+
+    def enter(self, name: str) -> Loader:
+        """The loader of a folder that the kustomization names."""
+        if not name:
+            raise Broken("new root cannot be empty")
+        if is_remote(name):
+            raise Unsupported("remote bases are not supported", field=name)
+        if name.startswith("/"):
+            raise Broken(f"new root '{name}' cannot be absolute", remedy="use a relative path")
+        for part in name.split("/"):
+            if part not in ("", ".", "..") and ".." in part:
+                raise Broken(f"path '{name}' is ambiguous", field=name)
+        root = self.path(name)
+        if not self.files.is_dir(root):
+            raise Broken("no such file or folder", file=root, field=name)
+        root = self.files.real(root)
+        visited: Loader | None = self
+        while visited is not None:
+            if is_within(visited.root, root):
+                raise Broken(
+                    f"cycle detected: candidate root '{root}' contains visited root '{visited.root}'",
+                    field=name,
+                )
+            visited = visited.parent
+        return Loader(self.files, root, self.schema, self)
+
+    @property
+    def base_name(self) -> str:
+        return posixpath.basename(self.root)
+
+
+def is_remote(name: str) -> bool:
+    return _REMOTE.match(name) is not None
+
+
+def wrapped(error: GoYamlError, file: str) -> RenderError:
+    kind = Unsupported if error.unsupported else Broken
+    return kind(error.message, file=file, line=error.line)
+
+
+def resources_from(text: str, file: str) -> list[Resource]:
+    """The resources of a manifest; lists of objects count as the objects."""
+    try:
+        documents = read_resources(text)
+    except GoYamlError as error:
+        raise wrapped(error, file) from error
+    queue = [document for document in documents if not _is_empty(document)]
+    for document in queue:
+        check_metadata(document, file)
+    result = []
+    while queue:
+        document = queue.pop(0)
+        kind = text_of(document.get("kind"))
+        if not kind.endswith("List") or "items" not in document:
+            result.append(Resource(document, file))
+            continue
+        items = document["items"]
+        if is_null(items):
+            continue
+        if not isinstance(items, list):
+            raise Broken(f"expected a list in {kind}/items", file=file)
+        inner = [from_json(plain(item)) for item in items]
+        inner = [item for item in inner if not _is_empty(item)]
+        for item in inner:
+            check_metadata(item, file)
+        queue.extend(inner)
+    return result
+
+
+def _is_empty(document: Any) -> bool:
+    return is_null(document) or document in ({}, [])
+
+
+def check_metadata(document: Any, file: str) -> None:
+    """Every object has a kind and, unless it is a list, a name."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if is_null(kind) or kind == "" or isinstance(kind, (dict, list)):
+        raise Broken("missing kind in object", file=file, remedy="every resource needs a kind")
+    if isinstance(metadata, dict):
+        name = metadata.get("name")
+        annotations = metadata.get("annotations")
+        if isinstance(annotations, dict) and not _MEMORY.isdisjoint(annotations):
+            raise Unsupported("annotations of kustomize's own are not supported", file=file)
+    else:
+        name = None
+    if (is_null(name) or text_of(name) == "") and not text_of(kind).endswith("List"):
+        raise Broken(
+            "missing metadata.name in object", file=file, remedy="every resource needs a name"
+        )

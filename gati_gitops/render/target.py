@@ -1,0 +1,360 @@
+"""One folder with a kustomization: gather, generate, transform.
+
+The order is kustomize's: resources, configuration, generators, components, then the transformations in a
+fixed sequence whatever their order in the file. Hashes, references and vars come last and once, for the
+whole build.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from gati_gitops.render import config as configs
+from gati_gitops.render import openapi, plugins, transforms
+from gati_gitops.render.config import Config
+from gati_gitops.render.errors import Broken, RenderError, Unsupported
+from gati_gitops.render.fieldspec import FieldSpec, merge_specs
+from gati_gitops.render.files import FileSystem
+from gati_gitops.render.generators import absorb, add_hashes, generate
+from gati_gitops.render.kustomization import FILE_NAMES, read_kustomization
+from gati_gitops.render.load import Loader, resources_from, wrapped
+from gati_gitops.render.namerefs import fix_references
+from gati_gitops.render.order import sorted_resources
+from gati_gitops.render.patches import (
+    apply_json6902,
+    apply_patches,
+    apply_strategic_merges,
+    load_json6902,
+    load_patch,
+    load_strategic_merges,
+)
+from gati_gitops.render.replacements import apply_replacements, load_replacements
+from gati_gitops.render.resource import ResMap, Resource
+from gati_gitops.render.variables import (
+    Variables,
+    add_variables,
+    merge_variable,
+    resolve_variables,
+)
+from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
+
+Fields = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What a folder hands to the one above it."""
+
+    resources: ResMap
+    config: Config | None = None
+    variables: Variables = field(default_factory=dict)
+
+    def add_config(self, config: Config) -> Config:
+        self.config = config if self.config is None else self.config.merged(config)
+        return self.config
+
+    def add(self, other: Gathered, file: str) -> None:
+        self.resources.extend(other.resources)
+        if other.config is not None:
+            self.add_config(other.config)
+        for variable in other.variables.values():
+            merge_variable(self.variables, variable, file)
+
+
+def build(files: FileSystem, path: str) -> list[Resource]:
+    """The resources of a folder, as they would be printed."""
+    if not files.is_dir(path):
+        raise Broken("must build at directory", file=path or ".")
+    root = files.real(path)
+    loader = Loader(files, root, openapi.builtin())
+    fields, file = _load(loader)
+    schema = _schema(loader, fields, file)
+    loader = Loader(files, root, schema or openapi.builtin())
+    gathered = Gathered(ResMap(loader.schema))
+    _Target(loader, fields, file, custom=schema is not None).gather(gathered)
+    resources = gathered.resources
+    assert gathered.config is not None
+    try:
+        add_hashes(resources)
+        fix_references(resources, gathered.config.name_references)
+        resolve_variables(resources, gathered.variables, gathered.config.variable_references)
+    except RenderError as error:
+        raise error.at(file)
+    _drop_local(resources)
+    ordered = sorted_resources(resources.items, fields.get("sortOptions"))
+    resources.changed()
+    if len(resources.index()) != len(resources):
+        raise Broken("two resources have the same id", file=file)
+    for resource in ordered:
+        _finish(resource)
+    return ordered
+
+
+def _load(loader: Loader) -> tuple[Fields, str]:
+    found = []
+    for name in FILE_NAMES:
+        path = loader.path(name)
+        data = loader.files.read(path)
+        if data is not None:
+            found.append((data, path))
+    if not found:
+        raise Broken(
+            "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization'",
+            file=loader.root or ".",
+            remedy="add a kustomization.yaml that names the resources",
+        )
+    if len(found) > 1:
+        raise Broken("Found multiple kustomization files", file=loader.root)
+    return read_kustomization(*found[0]), found[0][1]
+
+
+def _schema(loader: Loader, fields: Fields, file: str) -> openapi.Schema | None:
+    """The schema that a kustomization brings along."""
+    given = fields.get("openapi", {})
+    if "path" in given:
+        if "version" in given:
+            raise Broken("builtin version and custom schema provided, cannot use both", file=file)
+        text = loader.text(given["path"])
+        try:
+            document = json.loads(text) if text.startswith("{") else read_config(text)
+        except GoYamlError as error:
+            raise wrapped(error, loader.path(given["path"])) from error
+        except ValueError as error:
+            raise Broken(f"invalid schema file: {error}", file=loader.path(given["path"])) from error
+        if not isinstance(document, dict):
+            raise Broken("invalid schema file", file=loader.path(given["path"]))
+        return openapi.custom(document)
+    if given.get("version") not in (None, "", "v1.21.2"):
+        raise Broken("the specified OpenAPI version is not built in", file=file, field="openapi")
+    return None
+
+
+def _drop_local(resources: ResMap) -> None:
+    kept = []
+    for resource in resources:
+        local = resource.texts("annotations").get("config.kubernetes.io/local-config", "false")
+        if not resource.name or not resource.kind:
+            raise Broken("missing metadata.name in object", file=resource.file)
+        if local == "false":
+            kept.append(resource)
+    if len(kept) != len(resources):
+        resources.items = kept
+        resources.changed()
+
+
+_OWN_ANNOTATIONS = (
+    "internal.config.kubernetes.io/path",
+    "internal.config.kubernetes.io/index",
+    "internal.config.kubernetes.io/seqindent",
+    "internal.config.kubernetes.io/id",
+    "internal.config.kubernetes.io/annotations-migration-resource-id",
+    "config.kubernetes.io/path",
+    "config.kubernetes.io/index",
+    "config.k8s.io/id",
+    "config.kubernetes.io/origin",
+    "alpha.config.kubernetes.io/transformations",
+)
+
+
+def _finish(resource: Resource) -> None:
+    """Annotations leave as strings; kustomize's own stay behind."""
+    metadata = resource.obj["metadata"]
+    annotations = metadata.get("annotations")
+    if annotations is None and "annotations" not in metadata:
+        return
+    texts = resource.texts("annotations")
+    for name in _OWN_ANNOTATIONS:
+        texts.pop(name, None)
+    if texts:
+        for key in texts:
+            plugins.check_key(key)
+        metadata["annotations"] = texts
+    else:
+        del metadata["annotations"]
+
+
+class _Target:
+    def __init__(self, loader: Loader, fields: Fields, file: str, *, custom: bool = False) -> None:
+        self.loader = loader
+        self.fields = fields
+        self.file = file
+        self.custom = custom
+        metadata = fields.get("buildMetadata", ())
+        if metadata:
+            raise Unsupported(
+                f"build metadata is not supported: {', '.join(metadata)}",
+                file=file,
+                field="buildMetadata",
+            )
+
+    def gather(self, into: Gathered) -> None:
+        """Fill `into`, which is empty for a kustomization and the parent's for a component."""
+        fields = self.fields
+        self._resources(fields.get("resources", ()), into)
+        self._configure(into)
+        if not fields.keys().isdisjoint(_GENERATING):
+            self._generate(into)
+        for path in fields.get("components", ()):
+            self._component(path, into)
+        if not fields.keys().isdisjoint(_TRANSFORMING):
+            try:
+                self._transform(into)
+            except RenderError as error:
+                raise error.at(self.file)
+        for path in fields.get("validators", ()):
+            raise Unsupported("validators are not supported", file=self.file, field=path)
+        if fields.get("vars"):
+            add_variables(into.resources, into.variables, fields["vars"], self.file)
+
+    # ---------------------------------------------------------------------------------- resources
+
+    def _resources(self, paths: Any, into: Gathered) -> None:
+        for path in paths:
+            try:
+                if self.loader.is_file(path):
+                    into.resources.extend(self.loader.resources(path))
+                else:
+                    self._base(path, into)
+            except RenderError as error:
+                raise error.at(self.file)
+
+    def _enter(self, path: str) -> _Target:
+        loader = self.loader.enter(path)
+        fields, file = _load(loader)
+        if "path" in fields.get("openapi", {}) or "version" in fields.get("openapi", {}):
+            if not self.custom:
+                raise Unsupported("openapi below the top is not supported", file=file)
+        return _Target(loader, fields, file, custom=self.custom)
+
+    def _base(self, path: str, into: Gathered) -> None:
+        target = self._enter(path)
+        if target.fields["kind"] == "Component":
+            raise Broken(
+                "a component cannot be a resource", file=self.file, remedy="name it under components"
+            )
+        gathered = Gathered(ResMap(self.loader.schema))
+        target.gather(gathered)
+        into.add(gathered, self.file)
+
+    def _component(self, path: str, into: Gathered) -> None:
+        try:
+            target = self._enter(path)
+            if target.fields["kind"] != "Component":
+                raise Broken(
+                    f"expected kind 'Component' but got '{target.fields['kind']}'",
+                    file=target.file,
+                    remedy="name it under resources",
+                )
+            target.gather(into)
+        except RenderError as error:
+            raise error.at(self.file)
+
+    def _configure(self, into: Gathered) -> None:
+        config = configs.default()
+        added = configs.empty()
+        for path in self.fields.get("configurations", ()):
+            document = self.loader.config(path)
+            added = added.merged(configs.read(document, self.loader.path(path)))
+        if added is not configs.empty():
+            config = config.merged(added)
+        into.add_config(config)
+        for path in self.fields.get("crds", ()):
+            document = self.loader.config(path)
+            into.add_config(configs.from_crds(document, self.loader.path(path)))
+
+    # --------------------------------------------------------------------------------- generators
+
+    def _generate(self, into: Gathered) -> None:
+        fields = self.fields
+        common = fields.get("generatorOptions", {})
+        made = [
+            generate(self.loader, kind, entry, common, self.file)
+            for kind, name in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator"))
+            for entry in fields.get(name, ())
+        ]
+        for plugin in self._plugins("generators"):
+            made += plugins.generate(plugin, self.loader, self.file)
+        for resource in made:
+            absorb(into.resources, resource)
+
+    def _plugins(self, name: str) -> list[Resource]:
+        """The configurations of plugins: in place, in files or in folders."""
+        gathered = Gathered(ResMap(self.loader.schema))
+        paths = []
+        for entry in self.fields.get(name, ()):
+            try:
+                inline = resources_from(entry, self.file)
+            except Broken:
+                paths.append(entry)
+                continue
+            gathered.resources.extend(inline)
+        self._resources(paths, gathered)
+        return gathered.resources.items
+
+    # ------------------------------------------------------------------------------- transformers
+
+    def _transform(self, into: Gathered) -> None:
+        fields, loader, resources = self.fields, self.loader, into.resources
+        config = into.config
+        assert config is not None
+        merges = fields.get("patchesStrategicMerge")
+        strategic = load_strategic_merges(loader, merges, self.file) if merges else []
+        patches = [load_patch(loader, entry, self.file) for entry in fields.get("patches", ())]
+        labels = self._label_specs(config)
+        operations = [load_json6902(loader, e, self.file) for e in fields.get("patchesJson6902", ())]
+        replacements = load_replacements(loader, fields.get("replacements", []), self.file)
+        extra = self._plugins("transformers")
+
+        apply_strategic_merges(resources, strategic)
+        apply_patches(resources, patches)
+        if fields.get("namespace"):
+            transforms.set_namespace(resources, fields["namespace"], config.namespace)
+        if fields.get("namePrefix"):
+            transforms.add_prefix(resources, fields["namePrefix"], config.name_prefix)
+        if fields.get("nameSuffix"):
+            transforms.add_suffix(resources, fields["nameSuffix"], config.name_suffix)
+        for pairs, specs in labels:
+            transforms.add_texts(resources, pairs, specs)
+        annotations = fields.get("commonAnnotations", {})
+        transforms.add_texts(resources, annotations, config.common_annotations)
+        for patch in operations:
+            apply_json6902(resources, patch)
+        for replica in fields.get("replicas", ()):
+            name, count = replica.get("name", ""), replica.get("count", 0)
+            transforms.set_replicas(resources, name, count, config.replicas)
+        for image in fields.get("images", ()):
+            transforms.set_image(resources, image, config.images)
+        apply_replacements(resources, replacements)
+        for plugin in extra:
+            plugins.transform(plugin, resources, loader, self.file)
+            resources.drop_empty()
+
+    def _label_specs(self, config: Config) -> list[tuple[dict[str, str], list[FieldSpec]]]:
+        result = []
+        for label in self.fields.get("labels", ()):
+            specs = merge_specs([configs.spec(entry) for entry in label.get("fields", ())], config.labels)
+            if label.get("includeSelectors"):
+                specs = merge_specs(specs, config.common_labels)
+            else:
+                if label.get("includeTemplates"):
+                    specs = merge_specs(specs, config.template_labels)
+                if label.get("includeVolumeClaimTemplates"):
+                    specs = merge_specs(specs, config.claim_labels)
+                specs = merge_specs(specs, [FieldSpec("metadata/labels", create=True)])
+            result.append((label.get("pairs", {}), specs))
+        result.append((self.fields.get("commonLabels", {}), config.common_labels))
+        return result
+
+
+_GENERATING = frozenset(("configMapGenerator", "secretGenerator", "generators"))
+_TRANSFORMING = frozenset(
+    (
+        "patchesStrategicMerge", "patches", "namespace", "namePrefix", "nameSuffix", "labels",
+        "commonLabels", "commonAnnotations", "patchesJson6902", "replicas", "images", "replacements",
+        "transformers",
+    )
+)  # fmt: skip
+
+

@@ -1,0 +1,236 @@
+"""Writing YAML the way kustomize does: byte for byte what go-yaml v2 prints for the same value.
+
+Keys are in its "natural" order (a2 before a10, letters after everything else), lists stand flush with
+their key, nothing is folded, and a string is plain, 'single' or "double" quoted or a literal block by
+rules that the functions below follow to the letter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from functools import cmp_to_key, lru_cache
+from typing import Any, Final
+
+from gati_gitops.yamlio.goyaml_read import GoYamlError
+from gati_gitops.yamlio.goyaml_scalars import BLANK, Cell, Odd, go_float, reads_as_string, through_json
+
+_SAFE: Final = re.compile(
+    r"(?!\.\.\.)[\w/.$(+=;^<~](?:[\w/.$()+=;^<>~,?\[\]{}!&*|'\"%@`-]| (?! |#|\Z)|:(?=[\w/]))*\Z",
+    re.ASCII,
+)
+_INDICATORS: Final = frozenset("#,[]{}&*!|>'\"%@`")
+_UNPRINTABLE: Final = re.compile(r"[^\n -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_FORBIDDEN: Final = re.compile(r"[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
+_BREAKS: Final = re.compile("[\u2028\u2029\x85]")
+_ESCAPE: Final = re.compile(r'["\\]|[^ -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]')
+_SHORT: Final = {
+    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r",
+    "\x1b": "e", '"': '"', "\\": "\\", "\x85": "N", "\xa0": "_",
+}  # fmt: skip
+
+
+def write_documents(documents: Iterable[Any]) -> bytes:
+    """All documents, separated by `---`."""
+    lines: list[str] = []
+    for document in documents:
+        if lines:
+            lines.append("---")
+        if document:
+            _mapping(document, "", "", lines)
+        else:
+            lines.append("{}")
+    if lines:
+        lines.append("")
+    return "\n".join(lines).encode()
+
+
+def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) -> None:
+    deeper = indent + "  "
+    for key, spelled in _ordered(tuple(value)):
+        item = value[key]
+        if spelled[0] == "?":  # too long for a key on the line of its value
+            lines.append(lead + spelled)
+            _item(item, f"{indent}: ", indent, deeper, lines)
+        elif isinstance(item, str):
+            if "\n" in item:
+                lines.append(f"{lead}{spelled}: {_text(item, deeper)}")
+            else:
+                lines.append(f"{lead}{spelled}: {_spelling(item)}")
+        elif type(item) is dict:
+            if item:
+                lines.append(f"{lead}{spelled}:")
+                _mapping(item, deeper, deeper, lines)
+            else:
+                lines.append(f"{lead}{spelled}: {{}}")
+        elif type(item) is list:
+            if item:
+                lines.append(f"{lead}{spelled}:")
+                _sequence(item, indent + "- ", indent, lines)
+            else:
+                lines.append(f"{lead}{spelled}: []")
+        elif type(item) is int:
+            lines.append(f"{lead}{spelled}: {item}")
+        else:
+            _item(item, f"{lead}{spelled}: ", indent, deeper, lines)
+        lead = indent
+
+
+def _sequence(value: list[Any], lead: str, indent: str, lines: list[str]) -> None:
+    rest = indent + "- "
+    deeper = indent + "  "
+    for item in value:
+        if type(item) is dict and item:
+            _mapping(item, lead, deeper, lines)
+        else:
+            _item(item, lead, indent, deeper, lines)
+        lead = rest
+
+
+def _item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> None:
+    if isinstance(item, str):
+        lines.append(lead + (_text(item, deeper) if "\n" in item else _spelling(item)))
+    elif isinstance(item, Cell):
+        _item(item.value, lead, indent, deeper, lines)
+    elif isinstance(item, dict) and item:
+        _mapping(item, lead, deeper, lines)
+    elif isinstance(item, list) and item:
+        _sequence(item, lead + "- ", deeper, lines)
+    else:
+        lines.append(lead + _other(item))
+
+
+def _other(value: Any) -> str:
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if value is None or value is BLANK:
+        return "null"
+    if isinstance(value, Odd):
+        value = value.value
+        if not isinstance(value, float):
+            return _spelling(value) if isinstance(value, str) else _other(value)
+    if isinstance(value, float):
+        if math.isnan(value) or math.isinf(value):
+            raise GoYamlError("JSON has no number for infinity or not-a-number")
+        number = through_json(value)
+        return go_float(number) if isinstance(number, float) else str(number)
+    if isinstance(value, dict):
+        return "{}"
+    return "[]" if isinstance(value, list) else str(value)
+
+
+@lru_cache(maxsize=65536)
+def _spelling(text: str) -> str:
+    """One line of text."""
+    if not reads_as_string(text):
+        return _double_quoted(text)
+    if _SAFE.match(text):
+        return text
+    if _UNPRINTABLE.search(text):
+        return _double_quoted(text)
+    if _BREAKS.search(text):
+        raise GoYamlError("text with Unicode line separators is not supported", unsupported=True)
+    if text[0] == " " or text[-1] == " " or _has_indicator(text):
+        return "'" + text.replace("'", "''") + "'"
+    return text
+
+
+def _has_indicator(text: str) -> bool:
+    first = text[0]
+    return (
+        first in _INDICATORS
+        or (first in "?:-" and (len(text) == 1 or text[1] == " "))
+        or text.startswith(("---", "..."))
+        or ": " in text
+        or text[-1] == ":"
+        or " #" in text
+    )
+
+
+def _double_quoted(text: str) -> str:
+    if _FORBIDDEN.search(text):
+        raise GoYamlError("control characters are not allowed")
+    return '"' + _ESCAPE.sub(_escaped, text) + '"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _SHORT:
+        return "\\" + _SHORT[char]
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+def _text(text: str, indent: str) -> str:
+    """Text of several lines."""
+    if text[-1] == " " or " \n" in text or _UNPRINTABLE.search(text):
+        return _double_quoted(text)
+    if _BREAKS.search(text):
+        raise GoYamlError("text with Unicode line separators is not supported", unsupported=True)
+    hint = "2" if text[0] in " \n" else ""
+    if text[-1] != "\n":
+        hint += "-"
+    elif text == "\n" or text[-2] == "\n":
+        hint += "+"
+    body = text[:-1] if text[-1] == "\n" else text
+    lines = [indent + line if line else "" for line in body.split("\n")]
+    return "\n".join([f"|{hint}", *lines])
+
+
+# --------------------------------------------------------------------------------------- order of keys
+
+
+@lru_cache(maxsize=65536)
+def _ordered(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    plain = all(key.isalpha() and key.isascii() for key in keys)
+    ordered = sorted(keys) if plain else sorted(keys, key=cmp_to_key(_compare))
+    return tuple((key, _key(key)) for key in ordered)
+
+
+def _key(key: str) -> str:
+    if "\n" in key:
+        raise GoYamlError("a key of several lines is not supported", unsupported=True)
+    spelled = _spelling(key)
+    return spelled if len(key.encode()) <= 128 else f"? {spelled}"
+
+
+def _compare(one: str, two: str) -> int:
+    if one == two:
+        return 0
+    return -1 if _less(one, two) else 1
+
+
+def _less(one: str, two: str) -> bool:
+    for at, (a, b) in enumerate(zip(one, two, strict=False)):
+        if a == b:
+            continue
+        if a.isalpha() or b.isalpha():
+            return a < b if a.isalpha() and b.isalpha() else b.isalpha()
+        start = _leading_digits(one, at) if "0" in (a, b) else 0
+        a_number, a_end = _number(one, at, start)
+        b_number, b_end = _number(two, at, start)
+        if a_number != b_number:
+            return a_number < b_number
+        return a_end < b_end if a_end != b_end else a < b
+    return len(one) < len(two)
+
+
+def _leading_digits(text: str, at: int) -> int:
+    """1 when a digit other than 0 stands before the position, so that zeros count."""
+    while at and text[at - 1].isdigit():
+        at -= 1
+        if text[at] != "0":
+            return 1
+    return 0
+
+
+def _number(text: str, at: int, number: int) -> tuple[int, int]:
+    while at < len(text) and text[at].isdigit():
+        number = number * 10 + ord(text[at]) - 48
+        at += 1
+    return number, at
