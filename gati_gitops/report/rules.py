@@ -1,13 +1,36 @@
-"""Every code of a Problem that loading may find: what it means, and how it is put right."""
+"""Every code of a Problem: what it means, and how it is put right."""
 
 from __future__ import annotations
 
 RULES = {
+    "ambiguous-version": (
+        "A GatiVersion could belong to several handlers",
+        "Set spec.handler to one of them.",
+    ),
     "api-version": (
         "The apiVersion is missing or not one that is read",
         "Write apiVersion: gati.dev/v1alpha1.",
     ),
-    "bad-value": ("A value breaks the rule of its field", "Write a value that the message allows."),
+    "bad-path": (
+        "No router accepts the path",
+        "Write it without empty or dot segments, encoded slashes or fragments.",
+    ),
+    "bad-value": (
+        "A value breaks the rule of its field",
+        "Write a value that the message allows.",
+    ),
+    "bad-yaml": (
+        "A file given with --crds is not YAML",
+        "Correct it, or leave it out.",
+    ),
+    "documents-disagree": (
+        "A handler and its GatiVersion say different things; the GatiVersion counts",
+        "Say it in one of the two.",
+    ),
+    "duplicate-entry": (
+        "A list has an entry twice that must be unique",
+        "Keep one of the two.",
+    ),
     "duplicate-object": (
         "Two documents are about the same object",
         "Keep one of the two, or give one another name or namespace.",
@@ -16,13 +39,38 @@ RULES = {
         "No Gati document was found",
         "Name the folder that holds the specs.",
     ),
-    "file-too-large": ("A file is larger than the limit", "Split it into several files."),
-    "missing-field": ("A required field is missing", "Add the field."),
+    "file-too-large": (
+        "A file is larger than the limit",
+        "Split it into several files.",
+    ),
+    "identity-changed": (
+        "An environment's partial document changes who a unit is",
+        "Change path, version and names in the base document only.",
+    ),
+    "image-changed": (
+        "A published version names another image now",
+        "Give the new image a new version id.",
+    ),
+    "missing-field": (
+        "A required field is missing",
+        "Add the field.",
+    ),
+    "name-collision": (
+        "Two versions would share an object's name",
+        "Rename one of the units, or change one of the version ids.",
+    ),
+    "not-checked": (
+        "An object or a rule could not be checked",
+        "Give the CustomResourceDefinition with --crds.",
+    ),
     "not-gati": (
         "A document is not a Gati document and is left out",
         "Keep other YAML outside the folder of specs.",
     ),
-    "out-of-range": ("A number is outside its bounds", "Write a number within the bounds."),
+    "out-of-range": (
+        "A number is outside its bounds",
+        "Write a number within the bounds.",
+    ),
     "partial-misplaced": (
         "A partial document belongs to no environment",
         "Put it into environments/<environment>/.",
@@ -31,12 +79,22 @@ RULES = {
         "A partial document has nothing to be laid over",
         "Correct its kind, namespace and name, or add the whole document.",
     ),
+    "revision-refused": (
+        "A published version changed, and the environment refuses revisions",
+        "Give it a new version id, or set revisions: roll.",
+    ),
     "secret-in-spec": (
         "A secret stands in a spec in clear text",
         "Keep it in a Secret, refer to it under spec.envRefs, and replace what has leaked.",
     ),
-    "status-ignored": ("A spec carries a status", "Remove it: the cluster writes it."),
-    "too-long": ("A text or list is longer than its limit", "Shorten it."),
+    "status-ignored": (
+        "A spec carries a status",
+        "Remove it: the cluster writes it.",
+    ),
+    "too-long": (
+        "A text or list is longer than its limit",
+        "Shorten it.",
+    ),
     "unknown-cluster": (
         "A partial document names a cluster that its environment does not have",
         "Rename the folder, or add the cluster to gati.yaml.",
@@ -45,8 +103,42 @@ RULES = {
         "A partial document names an environment that is not there",
         "Rename the folder, or add the environment to gati.yaml.",
     ),
-    "unknown-field": ("A field is not known here", "Correct its spelling, or remove it."),
-    "unknown-kind": ("The kind is not one of ours", "Correct its spelling."),
+    "unknown-field": (
+        "A field is not known here",
+        "Correct its spelling, or remove it.",
+    ),
+    "unknown-kind": (
+        "The kind is not one of ours",
+        "Correct its spelling.",
+    ),
+    "version-does-not-fit": (
+        "A GatiVersion laid over its handler is not valid",
+        "Change it there, or in the handler that it inherits from.",
+    ),
+    "version-twice": (
+        "A version is described twice",
+        "Give one of them another version id, or remove it.",
+    ),
+    "version-without-handler": (
+        "A GatiVersion belongs to no handler",
+        "Set spec.handler, or add the handler.",
+    ),
+    "version-without-image": (
+        "A version has no image, and the handler has moved on",
+        "Set spec.image on the GatiVersion.",
+    ),
+    "weight-missing": (
+        "Several versions, and one has no weight",
+        "Give each version a routingWeight.",
+    ),
+    "weights-sum": (
+        "The weights of a unit do not fit",
+        "Under manual they sum to 100, otherwise they are at most 100.",
+    ),
+    "weights-tie": (
+        "Two versions have the highest weight",
+        "Raise one: the highest becomes Active.",
+    ),
     "wrong-type": (
         "A value has the wrong type",
         "Quote what is meant as text; write numbers, true and false without quotes.",
@@ -63,14 +155,44 @@ RULES = {
         "A control character stands in the file",
         "Remove it, or write it as an escape in double quotes.",
     ),
-    "yaml-directive": ("A YAML directive is not read", "Remove it; specs are YAML 1.2."),
-    "yaml-duplicate-key": ("A key is set twice in one mapping", "Keep one of the two."),
-    "yaml-encoding": ("The file is not plain UTF-8", "Save it as UTF-8 without byte order mark."),
-    "yaml-key": ("A key is not text to every reader", "Quote it, or write a plain name."),
-    "yaml-number": ("A number does not fit", "Write a finite number of at most 64 bits."),
-    "yaml-syntax": ("The file is not YAML", "Check indentation, colons, quotes and brackets."),
-    "yaml-tab": ("A tab is used as indentation", "Indent with spaces."),
-    "yaml-tag": ("Tags are not part of specs", "Remove the tag; quote what is meant as text."),
-    "yaml-too-deep": ("The document is nested too deeply", "Flatten it."),
-    "yaml-too-many-documents": ("The file has too many documents", "Split it."),
+    "yaml-directive": (
+        "A YAML directive is not read",
+        "Remove it; specs are YAML 1.2.",
+    ),
+    "yaml-duplicate-key": (
+        "A key is set twice in one mapping",
+        "Keep one of the two.",
+    ),
+    "yaml-encoding": (
+        "The file is not plain UTF-8",
+        "Save it as UTF-8 without byte order mark.",
+    ),
+    "yaml-key": (
+        "A key is not text to every reader",
+        "Quote it, or write a plain name.",
+    ),
+    "yaml-number": (
+        "A number does not fit",
+        "Write a finite number of at most 64 bits.",
+    ),
+    "yaml-syntax": (
+        "The file is not YAML",
+        "Check indentation, colons, quotes and brackets.",
+    ),
+    "yaml-tab": (
+        "A tab is used as indentation",
+        "Indent with spaces.",
+    ),
+    "yaml-tag": (
+        "Tags are not part of specs",
+        "Remove the tag; quote what is meant as text.",
+    ),
+    "yaml-too-deep": (
+        "The document is nested too deeply",
+        "Flatten it.",
+    ),
+    "yaml-too-many-documents": (
+        "The file has too many documents",
+        "Split it.",
+    ),
 }
