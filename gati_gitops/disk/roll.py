@@ -20,7 +20,8 @@ TEMPORARY = ".gati-gitops.tmp"
 """A file's new content before it takes the old one's place, in the same folder."""
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST}
+# Not empty, a mount point, or not ours to remove: an empty folder more does no harm.
+_STAYS = {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.EACCES, errno.EPERM}
 _MODE = 0o644  # Less what the user's umask takes away, as with any other program.
 
 
@@ -103,7 +104,7 @@ def _remove_folder(folders: _Folders, path: str) -> None:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
-        if error.errno not in _NOT_EMPTY:
+        if error.errno not in _STAYS:
             raise
 
 

@@ -63,6 +63,8 @@ class DiskSnapshot:
         try:
             with explained(self._at(path), "read"):
                 status = os.fstat(descriptor)
+                if stat.S_ISDIR(status.st_mode):
+                    return None
                 if not stat.S_ISREG(status.st_mode):
                     raise self._foreign(path)
                 return _read_all(descriptor, status.st_size)

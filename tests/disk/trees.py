@@ -11,7 +11,7 @@ paths = st.builds(
     st.sampled_from(OWNED[:2]),
     st.lists(_names, min_size=1, max_size=3),
 )
-contents = st.one_of(st.binary(max_size=20), st.just(b"x" * 5000))
+contents = st.one_of(st.binary(max_size=20), st.just(b"x" * 99))
 
 
 def is_tree(found) -> bool:
