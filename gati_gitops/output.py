@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from gati_gitops.emit.routes.gateway_api import split_weights
+from gati_gitops.emit.routes.gateway_api import split_weights, tombstones
 from gati_gitops.errors import Place, Refused
-from gati_gitops.ledger.fold import Stored
+from gati_gitops.ledger.fold import Seen, Stored
 from gati_gitops.ledger.store import ledger_from, plan_from
 from gati_gitops.tree import Snapshot, Tree
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
@@ -44,15 +44,19 @@ class Output:
         plan = plan_from(self._yaml(path), path)
         ledger_path = f"{folder}/rollout.yaml"
         if self._snapshot.read(ledger_path) is None:
-            return Stored(plan, None, self._route_weights(f"{folder}/route.yaml"))
-        return Stored(plan, ledger_from(self._yaml(ledger_path), ledger_path), {})
+            return Stored(plan, None, self._seen(folder))
+        return Stored(plan, ledger_from(self._yaml(ledger_path), ledger_path))
 
-    def _route_weights(self, path: str) -> dict[str, int]:
-        content = self._snapshot.read(path)
+    def _seen(self, folder: str) -> Seen:
+        """What manifests tell where the ledger is gone."""
+        path = f"{folder}/route.yaml"
         try:
-            return split_weights(read_resources(decode(content))) if content else {}
+            routes = read_resources(decode(self._snapshot.read(path) or b""))
         except GoYamlError as error:
             raise _unreadable(path, error) from error
+        named = _RELEASE.findall(self._snapshot.read(f"{folder}/kustomization.yaml") or b"")
+        releases = frozenset(name.decode().rpartition("/")[2] for name in named)
+        return Seen(split_weights(routes), releases, tombstones(routes))
 
     def _yaml(self, path: str) -> Any:
         try:

@@ -35,12 +35,13 @@ def same_manifests(one: tuple[UnitPlan, Ledger], two: tuple[UnitPlan, Ledger]) -
 
 def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
     """What is built and applied: nothing in it names the environment or the cluster."""
-    line = header(plan.files)
     deployed = [
         (entry, version)
         for entry in ledger.entries
         if entry.phase in DEPLOYED and (version := plan.version(*entry.key)) is not None
     ]
+    # of what is deployed: a version that only waits must not change a byte here
+    line = header([file for _, version in deployed for file in version.files] or plan.files)
     files: Tree = {}
     resources = [_TO_ROOT + release_path(plan.unit, v.release) for _, v in deployed]
     for name, objects in (

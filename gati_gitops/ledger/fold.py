@@ -10,7 +10,7 @@ Active and evidence lets it go.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
@@ -33,14 +33,26 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What manifests alone tell of a unit's state."""
+
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Weights by object name, as the split rule of the route has them."""
+    releases: frozenset[str] = frozenset()
+    """Release folders that the kustomization names."""
+    gone: tuple[str, ...] = ()
+    """Version ids for which a tombstone answers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """What the output holds of one unit on one cluster."""
 
     plan: UnitPlan
     ledger: Ledger | None
     """None: a person deleted it."""
-    weights: Mapping[str, int]
-    """Weights by object name as its route has them; asked only when the ledger is gone."""
+    seen: Seen = field(default_factory=lambda: Seen())
+    """What its manifests say; asked only when the ledger is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ def fold(
     if wanted is None:
         return _retire(policy, stored, ledger)
     if ledger.hold:
-        return _held(wanted, stored, ledger)
+        return _held(policy, wanted, stored, ledger)
     return _merge(policy, wanted, stored, ledger)
 
 
@@ -86,7 +98,12 @@ def fold(
 
 def _first(policy: Policy, wanted: UnitPlan, sibling: Stored | None) -> Outcome:
     if sibling is not None and sibling.ledger is not None:
-        return _copied(policy, wanted, sibling.plan, sibling.ledger)
+        # a cluster that joins gets what its siblings run; from there it goes on like them
+        ledger = _copied(sibling.ledger)
+        here = replace(sibling, ledger=ledger)
+        if ledger.hold:
+            return _held(policy, wanted, here, ledger)
+        return _merge(policy, wanted, here, ledger)
     lacking = [v for v in wanted.versions if not v.release]
     entries = _seed(policy, wanted)
     ledger = Ledger(target=wanted.target).with_entries(entries)
@@ -108,21 +125,13 @@ def _seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:
     ]
 
 
-def _copied(policy: Policy, wanted: UnitPlan, plan: UnitPlan, ledger: Ledger) -> Outcome:
-    """A cluster that joins an environment gets what its siblings run, not what the spec says."""
-    entries = [
+def _copied(ledger: Ledger) -> Ledger:
+    """What is Active, what is judged bad and a hold; not how far a rollout has come."""
+    return Ledger(target=ledger.target, hold=ledger.hold).with_entries(
         replace(e, weight=100 if e.phase is Phase.ACTIVE else 0, previous="")
         for e in ledger.entries
-        if e.phase in (Phase.ACTIVE, Phase.REJECTED)
-    ]
-    known = {entry.id for entry in entries}
-    entries += [
-        Entry(v.id, v.digest, Phase.PENDING)
-        for v in wanted.versions
-        if v.id == wanted.target and v.id not in known
-    ]
-    fresh = Ledger(target=ledger.target).with_entries(entries)
-    return _outcome(wanted, fresh, Stored(plan, ledger, {}))
+        if e.phase is Phase.ACTIVE or e.barred
+    )
 
 
 # -- a unit that the specs no longer have --------------------------------------------------------
@@ -141,35 +150,55 @@ def _retire(policy: Policy, stored: Stored, ledger: Ledger) -> Outcome:
 # -- a unit that stands still --------------------------------------------------------------------
 
 
-def _held(wanted: UnitPlan, stored: Stored, ledger: Ledger) -> Outcome:
+def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> Outcome:
     """Phases, weights and manifests freeze; only what waits is brought up to date."""
     live = [e for e in ledger.entries if e.phase is not Phase.PENDING]
     known = {entry.key for entry in live}
-    waiting = [
-        Entry(v.id, v.digest, Phase.PENDING)
-        for v in wanted.versions
-        if v.key not in known and v.release and v.id == wanted.target
-    ]
+    waiting: list[Entry] = []
+    objections: list[Objection] = []
+    for version in wanted.versions:
+        if not version.release or version.key in known:
+            continue
+        entry = ledger.live(version.id)
+        objection = entry and _refusal(policy, wanted, stored, version, entry)
+        if objection:
+            objections.append(objection)
+        else:
+            waiting.append(Entry(version.id, version.digest, Phase.PENDING))
     frozen = ledger.with_entries([*live, *waiting])
     plan = replace(
         stored.plan,
+        cluster=wanted.cluster,
+        target=wanted.target,
         versions=_versions(frozen, prefer=stored.plan, other=wanted),
     )
-    return _numbered(plan, frozen, stored, (), (f"held: {ledger.hold}",))
+    return _numbered(plan, frozen, stored, tuple(objections), (f"held: {ledger.hold}",))
 
 
 def _recovered(stored: Stored) -> Ledger:
-    """A ledger deleted by hand means held; its phases are read back from the route."""
-    top = max(stored.weights.values(), default=0)
-    entries = []
+    """A ledger deleted by hand means held; its phases are read back from the manifests."""
+    seen = stored.seen
+    whole = sum(seen.weights.values()) == 100
+    # a split that is no percentage is the 503 of a unit that retires
+    retiring = bool(seen.weights) and not whole
+    top = max(seen.weights.values(), default=0)
+    entries = [Entry(name, "", Phase.REMOVED) for name in seen.gone]
     for version in stored.plan.versions:
-        weight = stored.weights.get(version.name, 0)
-        phase = Phase.STARTING
-        if weight:
+        if version.release not in seen.releases:
+            continue
+        weight = seen.weights.get(version.name, 0) if whole else 0
+        if stored.plan.route is None:
+            phase, weight = Phase.ACTIVE, 100
+        elif weight:
             phase = Phase.ACTIVE if weight == top else Phase.CANARY
             top = -1 if weight == top else top  # one version is Active
+        elif retiring or (whole and version.name not in seen.weights):
+            phase = Phase.PARKED
+        else:
+            phase = Phase.STARTING if version.id == stored.plan.target else Phase.DRAINING
         entries.append(Entry(version.id, version.digest, phase, weight))
-    ledger = Ledger(target=stored.plan.target, hold="the ledger was deleted by hand")
+    hold = "the ledger was deleted by hand"
+    ledger = Ledger(target=stored.plan.target, hold=hold, retiring=retiring)
     return ledger.with_entries(entries)
 
 
@@ -178,22 +207,43 @@ def _recovered(stored: Stored) -> Ledger:
 
 def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> Outcome:
     objections: list[Objection] = []
+    ledger = _called_off(wanted, replace(ledger, retiring=False))
     entries: dict[Key, Entry] = {e.key: e for e in ledger.entries if e.phase is not Phase.PENDING}
     pending: list[Entry] = []
-    ledger = replace(ledger, retiring=False)
+    busy = policy.strategy != "manual" and ledger.rolling is not None
     for version in wanted.versions:
         entry = ledger.live(version.id)
+        waits = Entry(version.id, version.digest, Phase.PENDING)
+        target = version.id == wanted.target
         if entry is None:
-            _enter(policy, wanted, version, ledger, entries, pending, objections)
-        elif entry.digest != version.digest and version.release:
-            _revise(policy, wanted, stored, version, entry, entries, pending, objections)
-        elif version.id == wanted.target and entry.phase in (
-            Phase.DRAINING,
-            Phase.PARKED,
-            Phase.REMOVED,
-        ):
-            _restart(policy, version, entry, ledger, entries, pending)
-    if not ledger.rolling and not pending and _may_start(wanted.target, entries):
+            if not version.release:
+                objections.append(_without_release(version))
+            elif policy.promoted or (target and busy):  # of targets only the newest waits
+                pending.append(waits)
+            else:
+                entries[version.key] = replace(waits, phase=Phase.STARTING)
+            continue
+        changed = version.release and entry.digest != version.digest
+        refused = _refusal(policy, wanted, stored, version, entry)
+        if refused:
+            objections.append(refused)
+        elif changed and (entry.barred or entry.phase is Phase.REMOVED):
+            if target and (policy.promoted or busy):
+                pending.append(waits)
+            elif target:
+                del entries[entry.key]
+                entries[version.key] = replace(waits, phase=Phase.STARTING)
+        elif changed and policy.promoted:
+            pending.append(waits)
+        elif changed:
+            del entries[entry.key]
+            entries[version.key] = _revised(entry, version, comes_back=target)
+        elif _comes_back(policy, version, entry, target=target, busy=busy):
+            if policy.promoted and entry.phase is Phase.REMOVED:
+                pending.append(waits)
+            else:
+                entries[entry.key] = replace(entry, phase=Phase.STARTING, image="")
+    if not busy and _may_start(wanted.target, entries, pending):
         ledger = replace(ledger, target=wanted.target)
     ledger = ledger.with_entries([*entries.values(), *pending])
     ledger = _drain_forgotten(wanted, ledger)
@@ -202,98 +252,72 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     return _outcome(wanted, ledger, stored, tuple(objections))
 
 
-def _may_start(target: str, entries: Mapping[Key, Entry]) -> bool:
-    return any(e.id == target and e.phase is not Phase.REJECTED for e in entries.values())
+def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
+    """A rollout ends when its spec is gone and the specs want what is Active: a release undone."""
+    rolling, back = ledger.rolling, ledger.live(wanted.target)
+    spoken = {version.id for version in wanted.versions}
+    if rolling and rolling.id not in spoken and back and back.phase is Phase.ACTIVE:
+        return replace(ledger, target=wanted.target)
+    return ledger
 
 
-def _enter(
-    policy: Policy,
-    wanted: UnitPlan,
-    version: PlannedVersion,
-    ledger: Ledger,
-    entries: dict[Key, Entry],
-    pending: list[Entry],
-    objections: list[Objection],
-) -> None:
-    """A version id that is new here: deployed at weight 0, or waiting for its turn."""
-    if not version.release:
-        objections.append(_without_release(version))
-        return
-    target = version.id == wanted.target
-    busy = target and policy.strategy != "manual" and ledger.rolling is not None
-    if policy.promoted or busy:
-        if target or not ledger.deployed:  # only the newest waits, once something runs
-            pending.append(Entry(version.id, version.digest, Phase.PENDING))
-        return
-    entries[version.key] = Entry(version.id, version.digest, Phase.STARTING)
-
-
-def _revise(
-    policy: Policy,
-    wanted: UnitPlan,
-    stored: Stored,
-    version: PlannedVersion,
-    entry: Entry,
-    entries: dict[Key, Entry],
-    pending: list[Entry],
-    objections: list[Objection],
-) -> None:
-    """The same version id with other pods."""
-    before = stored.plan.version(entry.id, entry.digest)
-    image = before.image if before is not None else entry.image
-    if image and image != version.image and policy.revisions != "any":
-        objections.append(
-            Objection(
-                "image-changed",
-                version.id,
-                f"version {version.id} was published with image {image}, now it names"
-                f" {version.image}",
-                "a version never changes its image: give the new image a new version id",
-            )
-        )
-        return
-    if entry.phase is Phase.REJECTED and version.id != wanted.target:
-        return
-    if policy.revisions == "refuse":
-        objections.append(
-            Objection(
-                "revision-refused",
-                version.id,
-                f"version {version.id} changed, and {wanted.environment} refuses revisions",
-                "give it a new version id, or set revisions: roll for this environment",
-            )
-        )
-        return
-    if policy.promoted:
-        pending.append(Entry(version.id, version.digest, Phase.PENDING))
-        return
-    del entries[entry.key]
-    restart = entry.phase in (Phase.REJECTED, Phase.PARKED, Phase.REMOVED)
-    restart = restart and version.id == wanted.target
-    entries[version.key] = replace(
-        entry,
-        digest=version.digest,
-        phase=Phase.STARTING if restart else entry.phase,
-        previous="" if restart else entry.digest,
+def _may_start(target: str, entries: Mapping[Key, Entry], pending: list[Entry]) -> bool:
+    return not any(e.id == target for e in pending) and any(
+        e.id == target and not e.barred for e in entries.values()
     )
 
 
-def _restart(
-    policy: Policy,
-    version: PlannedVersion,
-    entry: Entry,
-    ledger: Ledger,
-    entries: dict[Key, Entry],
-    pending: list[Entry],
-) -> None:
-    """The target is a version on its way out: it comes back as a new one would."""
-    rolling = ledger.rolling
-    if policy.strategy != "manual" and rolling is not None and rolling.id != version.id:
-        return
-    if policy.promoted and entry.phase is Phase.REMOVED:
-        pending.append(Entry(version.id, version.digest, Phase.PENDING))
-        return
-    entries[entry.key] = replace(entry, phase=Phase.STARTING)
+def _refusal(
+    policy: Policy, wanted: UnitPlan, stored: Stored, version: PlannedVersion, entry: Entry
+) -> Objection | None:
+    """The same version id with other pods, where that is not allowed."""
+    before = stored.plan.version(*entry.key)
+    if not version.release:
+        return None
+    image = before.image if before is not None else entry.image
+    if image and image != version.image and policy.revisions != "any":
+        return Objection(
+            "image-changed",
+            version.id,
+            f"version {version.id} was published with image {image}, now it names {version.image}",
+            "a version never changes its image: give the new image a new version id",
+        )
+    if version.id != wanted.target and (entry.barred or entry.phase is Phase.REMOVED):
+        return None  # nobody will run it
+    variant = version.digest == entry.digest and before and before.variant != version.variant
+    if policy.revisions == "refuse" and (variant or version.digest != entry.digest):
+        return Objection(
+            "revision-refused",
+            version.id,
+            f"version {version.id} changed, and {wanted.environment} refuses revisions",
+            "give it a new version id, or set revisions: roll for this environment",
+        )
+    return None
+
+
+def _revised(entry: Entry, version: PlannedVersion, *, comes_back: bool) -> Entry:
+    """The same version with other pods. The last revision that was proved stays the way back."""
+    if entry.phase is Phase.PARKED:
+        phase = Phase.STARTING if comes_back else entry.phase
+        return replace(entry, digest=version.digest, phase=phase, previous="")
+    previous = entry.previous or entry.digest
+    return replace(
+        entry,
+        digest=version.digest,
+        previous="" if previous == version.digest else previous,
+    )
+
+
+def _comes_back(
+    policy: Policy, version: PlannedVersion, entry: Entry, *, target: bool, busy: bool
+) -> bool:
+    """A version on its way out that the specs want again starts as a new one would."""
+    if entry.barred:
+        return False
+    if policy.strategy == "manual":  # what drains still serves, so it takes its weight back at once
+        return bool(version.weight) and entry.phase in (Phase.PARKED, Phase.REMOVED)
+    leaving = (Phase.DRAINING, Phase.PARKED, Phase.REMOVED)
+    return target and not busy and entry.phase in leaving
 
 
 def _drain_forgotten(wanted: UnitPlan, ledger: Ledger) -> Ledger:
@@ -393,7 +417,10 @@ def _numbered(
 
 def _decided(ledger: Ledger) -> str:
     """What a ledger says, without its number."""
-    entries = [f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous}" for e in ledger.entries]
+    entries = [
+        f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image} {e.rejected}"
+        for e in ledger.entries
+    ]
     return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])
 
 

@@ -58,10 +58,17 @@ class Entry:
     """Digest of the revision before this one, while it may still be returned to."""
     image: str = ""
     """Remembered by a tombstone, so that an id never comes back as something else."""
+    rejected: bool = False
+    """Still judged bad, though it is Parked or Removed by now."""
 
     @property
     def key(self) -> tuple[str, str]:
         return (self.id, self.digest)
+
+    @property
+    def barred(self) -> bool:
+        """Judged bad: it starts again only with another digest, or when a person says so."""
+        return self.rejected or self.phase is Phase.REJECTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.model import FORMAT as LEDGER_FORMAT
-from gati_gitops.ledger.model import Entry, Ledger, Phase
+from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
 from gati_gitops.plan.model import PlannedVersion, Route, Scaling, UnitPlan
 from gati_gitops.plan.naming import UnitId
@@ -72,6 +72,7 @@ def _version_data(version: PlannedVersion) -> Data:
             "id": version.id,
             "name": version.name,
             "digest": version.digest,
+            "variant": version.variant,
             "release": version.release,
             "image": version.image,
             "port": version.port,
@@ -152,6 +153,7 @@ def _version_from(data: Mapping[str, Any]) -> PlannedVersion:
         patches=tuple(data.get("patches", ())),
         images=tuple(data.get("images", ())),
         extras=tuple(data.get("extras", ())),
+        variant=data.get("variant", ""),
     )
 
 
@@ -192,6 +194,7 @@ def _entry_data(entry: Entry) -> Data:
             "digest": entry.digest,
             "previous": entry.previous,
             "image": entry.image,
+            "rejected": entry.rejected or None,
         }
     )
 
@@ -204,37 +207,62 @@ def ledger_from(data: Any, file: str) -> Ledger:
         ledger = Ledger(
             seq=int(seq),
             key=key,
-            target=data.get("target", ""),
-            hold=_hold(data.get("hold")),
+            target=_text(data, "target", ""),
+            hold=_hold(data),
             retiring=data.get("retiring", False) is True,
             entries=tuple(_entry_from(entry) for entry in data.get("versions", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(file, error) from error
-    if sum(entry.weight for entry in ledger.entries) not in (0, 100):
-        total = sum(entry.weight for entry in ledger.entries)
-        raise _broken(file, f"the weights sum to {total}, not to 100")
+    why = _impossible(ledger)
+    if why:
+        raise _broken(file, why)
     return ledger
 
 
-def _hold(value: object) -> str:
-    """People write ``hold: true`` as well as a reason."""
-    if value is True:
-        return "held by hand"
-    return value if isinstance(value, str) else ""
+def _impossible(ledger: Ledger) -> str:
+    """What no decision of ours gives; a person's edit may."""
+    entries = ledger.entries
+    total = sum(entry.weight for entry in entries)
+    if total != (100 if any(e.phase in WEIGHTED for e in entries) else 0):
+        return f"the weights sum to {total}, not to 100"
+    if sum(e.phase is Phase.ACTIVE for e in entries) > 1:
+        return "two versions are Active"
+    deployed = [entry.id for entry in entries if entry.phase is not Phase.PENDING]
+    twice = sorted({name for name in deployed if deployed.count(name) > 1})
+    return f"version {twice[0]} stands there twice" if twice else ""
+
+
+def _hold(data: Mapping[str, Any]) -> str:
+    """People write ``hold:`` alone or ``hold: true`` as well as a reason."""
+    value = data.get("hold", False)
+    if value is False or value == "":
+        return ""
+    return "held by hand" if value is None or value is True else str(value)
+
+
+def _text(data: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = data[name] if default is None else data.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} {value!r} is no text; put it in quotes")
+    return value
 
 
 def _entry_from(data: Mapping[str, Any]) -> Entry:
     weight = data.get("weight", 0)
     if type(weight) is not int or not 0 <= weight <= 100:
         raise ValueError(f"weight {weight!r} is no number from 0 to 100")
+    phase = Phase(data["phase"])
+    if weight and phase not in WEIGHTED:
+        raise ValueError(f"weight {weight} on a version that is {phase}")
     return Entry(
-        id=data["id"],
-        digest=data["digest"],
-        phase=Phase(data["phase"]),
+        id=_text(data, "id"),
+        digest=_text(data, "digest", "" if phase is Phase.REMOVED else None),
+        phase=phase,
         weight=weight,
-        previous=data.get("previous", ""),
-        image=data.get("image", ""),
+        previous=_text(data, "previous", ""),
+        image=_text(data, "image", ""),
+        rejected=data.get("rejected", False) is True,
     )
 
 

@@ -98,6 +98,8 @@ class PlannedVersion:
     images: tuple[dict[str, str], ...] = ()
     extras: tuple[dict[str, Any], ...] = ()
     """Objects that only this environment has."""
+    variant: str = ""
+    """Digest of the spec as this environment changes it; empty where it does not."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -100,9 +100,14 @@ class Planner:
             )  # fmt: skip
         patches: tuple[dict[str, Any], ...] = ()
         extras: tuple[dict[str, Any], ...] = ()
-        if version.workload is not known.linked.workload and version.data != known.linked.data:
+        variant = ""
+        labels = user_labels(unit)
+        if labels != known.release.labels or (
+            version.workload is not known.linked.workload and version.data != known.linked.data
+        ):
             wanted = release(unit, version, self.project.metadata.name)
             patches, extras = self.builder.difference(known.objects, self.builder.build(wanted))
+            variant = wanted.digest if wanted.digest != known.release.digest else ""
         return PlannedVersion(
             id=version.id,
             name=known.release.name,
@@ -118,6 +123,7 @@ class Planner:
             patches=patches,
             images=_images(version.workload.image, settings.registries),
             extras=extras,
+            variant=variant,
         )
 
 

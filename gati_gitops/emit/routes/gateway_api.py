@@ -109,3 +109,13 @@ def split_weights(objects: Sequence[Object]) -> dict[str, int]:
             if rule.get("name") == "split":
                 found.update({b["name"]: b["weight"] for b in rule.get("backendRefs", ())})
     return found
+
+
+def tombstones(objects: Sequence[Object]) -> tuple[str, ...]:
+    """Version ids that stored routes answer for though nothing of them is left."""
+    return tuple(
+        rule["matches"][0]["headers"][0]["value"]
+        for item in objects
+        for rule in item.get("spec", {}).get("rules", ())
+        if rule.get("name", "").startswith("gone-")
+    )
