@@ -89,8 +89,15 @@ class GatiModule(_Document):
     spec: ModuleSpec
 
 
+class VersionMetadata(Metadata):
+    """Nothing is named after a GatiVersion, so it may be called users-v1.0.0."""
+
+    name: DnsSubdomain
+
+
 class GatiVersion(_Document):
     """A version of a handler."""
 
     kind: Literal["GatiVersion"] = "GatiVersion"
+    metadata: VersionMetadata
     spec: VersionSpec

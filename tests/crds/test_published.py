@@ -12,6 +12,7 @@ from tests.crds.test_agreement import CUSTOM, crd_refuses, model_errors
 # here with the values of it that could have worked.
 TEXT = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=40)
 LABEL = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
+SUBDOMAIN = st.lists(LABEL, min_size=1, max_size=3).map(".".join)
 PATH = st.from_regex(r"(/[A-Za-z0-9_.~:-]{1,10}){1,4}|/", fullmatch=True)
 VERSION = st.sampled_from(
     ["v1.0.0", "1", "2024-01-01T00:00:00Z", "tsv:1732186200-users-001", "v1.0.0+build.5", "latest"]
@@ -73,6 +74,8 @@ PUBLISHED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
 }
+# A handler's and a module's name became part of a Service's, which has no dots.
+NAMES = {"GatiHandler": LABEL, "GatiModule": LABEL, "GatiVersion": SUBDOMAIN}
 STATUS = {
     "GatiHandler": {
         "phase": ("Pending", "Running", "Failed", "Decommissioned"),
@@ -103,7 +106,7 @@ def published(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "apiVersion": "gati.dev/v1alpha1",
         "kind": kind,
-        "metadata": {"name": draw(LABEL), "labels": {"a": "b"}, "finalizers": ["x/y"]},
+        "metadata": {"name": draw(NAMES[kind]), "labels": {"a": "b"}, "finalizers": ["x/y"]},
         "spec": draw(st.fixed_dictionaries(required, optional=optional)),
     }
 
