@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from gati_gitops import __version__
 from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
 from gati_gitops.emit.patch import patches
-from gati_gitops.emit.release import ReleaseFolder, release_folder, release_objects
-from gati_gitops.errors import Problem, Refused, SpecsInvalid
+from gati_gitops.emit.release import ReleaseFolder, release_folder, release_objects, unspoilt
+from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
 from gati_gitops.ledger.fold import Objection, Outcome, Policy, Stored, fold
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.store import dump_ledger, dump_plan
@@ -52,6 +53,10 @@ class Placed:
     linked: LinkedUnit | None
     outcome: Outcome
 
+    @property
+    def plan(self) -> UnitPlan | None:
+        return self.outcome.plan
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -65,6 +70,10 @@ class Compilation:
     warnings: tuple[Problem, ...]
     foreign: tuple[str, ...] = ()
     """Files in our folders that we did not make; only with ``discard``."""
+
+
+# What the models say can't change while a process runs, and making it costs as much as 100 units.
+_crds = cache(crd_files)
 
 
 class _Builders:
@@ -82,6 +91,13 @@ class _Builders:
         return patches(list(base.values()), list(wanted.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    source: str
+    project: str
+    file: str
+
+
 @dataclass(slots=True)
 class _Run:
     """One compile under way."""
@@ -92,6 +108,18 @@ class _Run:
     source: str
     narrowed: Narrowed
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        """The settings' own file."""
+        return self.specs.project_doc.file if self.specs.project_doc else "its defaults"
+
+    def owner(self, env: str) -> _Owner:
+        """Who sets an environment; files that sources share must not depend on who compiles."""
+        found = self.output.settings(env)
+        if found.get("owner", self.source) == self.source:
+            return _Owner(self.source, self.specs.project.metadata.name, self.file)
+        return _Owner(str(found["owner"]), str(found.get("project")), str(found.get("file")))
 
     def place(self) -> tuple[list[Placed], Planner]:
         planner = Planner(self.specs.project, self.source, _Builders())
@@ -156,13 +184,14 @@ def compile_specs(
     narrowed = narrowed or Narrowed()
     source = specs.project.spec.source or specs.project.metadata.name
     if not upgrade:
-        _check_compiler(output, specs, source)
+        _check_compiler(output, specs, source, narrowed)
     run = _Run(specs, linked, output, source, narrowed, problems)
     placed, planner = run.place()
+    problems += _collisions(run, placed)
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     tree, scope = _write(run, placed, planner)
-    foreign = tuple(_foreign(before, tree, scope))
+    foreign = tuple(_foreign(before, tree, scope if narrowed != Narrowed() else OWNED))
     if foreign and not discard:
         raise Refused(
             f"{len(foreign)} file{'s' * (len(foreign) > 1)} in our folders that we did not make: "
@@ -172,6 +201,8 @@ def compile_specs(
             " --discard",
         )
     changes = difference(before, tree, scope)
+    changes |= {path: None for path in foreign if path not in tree}
+    changes.update({path: None for path in foreign if path not in tree})
     warnings = tuple(sorted(set(problems), key=Problem.sort_key))
     new = frozenset(path for path in changes if before.read(path) is None)
     return Compilation(tuple(placed), tree, changes, new, warnings, foreign)
@@ -191,10 +222,9 @@ def _policy(specs: Specs, env: str) -> Policy:
 def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[str]]:
     """Every file that this run is answerable for, and the folders in which nothing else may be."""
     specs, output = run.specs, run.output
-    project_file = specs.project_doc.file if specs.project_doc else "its defaults"
     tree: Tree = {}
     scope = ["base", "crds"]
-    crds = crd_files()
+    crds = _crds()
     tree.update({f"crds/{file}": content for file, content in crds.items()})
     live = [p.outcome for p in placed if p.outcome.plan is not None]
     by_cluster: dict[tuple[str, str], list[UnitPlan]] = {}
@@ -221,22 +251,20 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
             plans = by_cluster.get((env, cluster), [])
             others = output.foreign_units(env, cluster, run.source)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
-            project = specs.project.metadata.name
-            tree.update(cluster_files(env, cluster, keys, project, project_file))
+            owner = run.owner(env)
+            tree.update(cluster_files(env, cluster, keys, owner.project, owner.file))
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))
             scope.append(f"overlays/{env}/{cluster}")
         if wanted:
-            tree.update(_environment(run, env, by_cluster, project_file))
+            tree.update(_environment(run, env, by_cluster))
             scope.append(f"overlays/{env}/sources/{run.source}")
     tree.update(_bases(run, live, planner, scope))
     return tree, scope
 
 
-def _environment(
-    run: _Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]], file: str
-) -> Tree:
+def _environment(run: _Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]]) -> Tree:
     owned = {
         f"{plan.unit.namespace}/{plan.unit.folder}"
         for (name, _), plans in by_cluster.items()
@@ -250,9 +278,8 @@ def _environment(
                 for key, stored in run.output.units(env, cluster).items()
                 if stored.plan.source == run.source
             }
-    files = environment_files(run.specs.project, env, run.source, __version__, owned, file)
-    owner = run.output.owner(env)
-    if owner and owner != run.source:
+    files = environment_files(run.specs.project, env, run.source, __version__, owned, run.file)
+    if run.owner(env).source != run.source:
         del files[f"overlays/{env}/project.yaml"]
     return files
 
@@ -264,7 +291,7 @@ def _bases(run: _Run, live: list[Outcome], planner: Planner, scope: list[str]) -
         folder = compiled.folder
         assert isinstance(folder, ReleaseFolder)
         folders[folder.path] = folder
-    named = run.output.named_elsewhere(scope)
+    named = run.output.named_elsewhere(scope, run.source)
     for outcome in live:
         assert outcome.plan is not None
         unit = outcome.plan.unit
@@ -282,32 +309,63 @@ def _bases(run: _Run, live: list[Outcome], planner: Planner, scope: list[str]) -
                 f"the release folder {path} is named by an overlay but is not there",
                 remedy="restore it from Git; an overlay can't build without it",
             )
+        if not unspoilt(path, kept):
+            raise Refused(
+                f"the release folder {path} is not what was compiled: its name no longer fits",
+                remedy="restore it from Git; what was released never changes",
+            )
         tree.update(kept)
     return tree
 
 
 def _foreign(before: Snapshot, tree: Mapping[str, bytes], scope: Iterable[str]) -> Iterable[str]:
     """Files in our folders that nobody of us made."""
-    for folder in sorted({path.partition("/")[0] for path in scope} & set(OWNED)):
+    for folder in scope:
         for path in before.paths(folder):
-            if tree.get(path) is not None and before.read(path) == tree[path]:
-                continue
             content = before.read(path)
-            if content is not None and not is_ours(content):
+            if content is None or content == tree.get(path) or is_ours(content):
+                continue
+            if path not in tree or not path.endswith("/rollout.yaml"):  # people write in ledgers
                 yield path
 
 
 # -- refusals ------------------------------------------------------------------------------------
 
 
-def _check_compiler(output: Output, specs: Specs, source: str) -> None:
-    for env in specs.project.spec.environments:
-        other = output.compiler(env, source)
-        if other and other != __version__:
+def _check_compiler(output: Output, specs: Specs, source: str, narrowed: Narrowed) -> None:
+    for env, settings in specs.project.spec.environments.items():
+        others = output.compilers(env, source) - {__version__}
+        if others and any(narrowed.has(env, cluster) for cluster in settings.clusters):
             raise Refused(
-                f"{env} was compiled by version {other}, this is {__version__}",
+                f"{env} was compiled by version {min(others)}, this is {__version__}",
                 remedy="use that version, or compile with --upgrade and review what changes",
             )
+
+
+def _collisions(run: _Run, placed: list[Placed]) -> Iterable[Problem]:
+    """Versions that would share an object's name with one that the specs no longer have."""
+    taken: dict[tuple[str, str, str], tuple[UnitId, str]] = {}
+    for env, cluster in sorted({(p.plan.environment, p.plan.cluster) for p in placed if p.plan}):
+        for stored in run.output.units(env, cluster).values():
+            if stored.plan.source != run.source:
+                for version in stored.plan.versions:
+                    key = (cluster, stored.plan.unit.namespace, version.name)
+                    taken[key] = (stored.plan.unit, version.id)
+    for place in placed:
+        for version in place.plan.versions if place.plan else ():
+            assert place.plan is not None
+            unit = place.plan.unit
+            key = (place.plan.cluster, unit.namespace, version.name)
+            other = taken.setdefault(key, (unit, version.id))
+            if other != (unit, version.id):
+                yield Problem(
+                    "name-collision",
+                    f"version {version.id} of {unit} and version {other[1]} of {other[0]}, which"
+                    f" is still there, would both be named {version.name}",
+                    place.linked.doc.place("spec") if place.linked else Place(version.files[0]),
+                    "spec",
+                    "choose another version id, or rename the unit",
+                )
 
 
 def _claimed(wanted: UnitPlan, stored: Stored) -> Refused:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from gati_gitops.emit.overlay import overlay_path
 from gati_gitops.emit.routes.gateway_api import split_weights, tombstones
 from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.fold import Seen, Stored
@@ -42,6 +43,12 @@ class Output:
     def _stored(self, path: str) -> Stored:
         folder = path.rpartition("/")[0]
         plan = plan_from(self._yaml(path), path)
+        if f"{overlay_path(plan)}/unit.yaml" != path:
+            raise Refused(
+                f"{path} is the plan of another unit, {plan.unit} on {plan.cluster}",
+                remedy="restore it from Git; folders here are not to be copied or renamed",
+                place=Place(path),
+            )
         ledger_path = f"{folder}/rollout.yaml"
         if self._snapshot.read(ledger_path) is None:
             return Stored(plan, None, self._seen(folder))
@@ -90,15 +97,15 @@ class Output:
                 found[path] = content
         return found
 
-    def owner(self, env: str) -> str:
-        """The source that owns an environment's settings."""
-        return str(self._record(f"overlays/{env}/project.yaml").get("owner", ""))
+    def settings(self, env: str) -> Mapping[str, Any]:
+        """What an environment's owner has set, and who that is."""
+        return self._record(f"overlays/{env}/project.yaml")
 
-    def compiler(self, env: str, source: str) -> str:
-        """The compiler version that wrote a source's part of an environment."""
+    def compilers(self, env: str, source: str) -> set[str]:
+        """The compiler versions that wrote a source's part of an environment."""
         prefix = f"overlays/{env}/sources/{source}/"
         records = [self._record(path) for path in self._paths if path.startswith(prefix)]
-        return max((str(record.get("compiler", "")) for record in records), default="")
+        return {str(record.get("compiler", "")) for record in records}
 
     def _record(self, path: str) -> Mapping[str, Any]:
         if self._snapshot.read(path) is None:
@@ -106,18 +113,19 @@ class Output:
         data = self._yaml(path)
         return data if isinstance(data, dict) else {}
 
-    def named_elsewhere(self, scope: Iterable[str]) -> set[str]:
+    def named_elsewhere(self, scope: Iterable[str], source: str) -> set[str]:
         """Release folders that overlays outside of ``scope``, or of other sources, name."""
         ours = tuple(f"{folder}/" for folder in scope)
         found: set[str] = set()
         for path in self._paths:
-            if path.endswith(("/kustomization.yaml", "/unit.yaml")) and not path.startswith(ours):
+            if path.endswith("/kustomization.yaml") and not path.startswith(ours):
                 for name in _RELEASE.findall(self._snapshot.read(path) or b""):
                     found.add("base/" + name.decode())
-        for (env, cluster), units in self._units.items():
-            if f"overlays/{env}/{cluster}/" not in ours:
-                for key in units:
-                    found |= self._releases(self.units(env, cluster)[key])
+        for env, cluster in self._units:
+            outside = f"overlays/{env}/{cluster}/" not in ours
+            for stored in self.units(env, cluster).values():
+                if outside or stored.plan.source != source:
+                    found |= self._releases(stored)
         return found
 
     @staticmethod
@@ -129,10 +137,12 @@ class Output:
         }
 
     def with_comments(self, path: str, content: bytes) -> bytes:
-        """A ledger's new content with what people wrote into it."""
+        """A ledger's new content with what people wrote into it; their bytes if it is not new."""
         old = self._snapshot.read(path)
         if old is None or old == content:
             return content
+        if ledger_from(self._yaml(path), path) == ledger_from(read_config(decode(content)), path):
+            return old
         from gati_gitops.yamlio.edit import edited
 
         return edited(old, content)

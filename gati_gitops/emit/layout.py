@@ -52,7 +52,8 @@ def environment_files(
 ) -> Tree:
     """The environment's settings, and the record of what this source published there."""
     line = header([file])
-    files: Tree = {f"overlays/{env}/project.yaml": dump(settings_data(project, env, source), line)}
+    settings = settings_data(project, env, source, file)
+    files: Tree = {f"overlays/{env}/project.yaml": dump(settings, line)}
     groups: dict[str, list[str]] = {}
     for unit in sorted(owned):
         group, _, folder = unit.partition("/")
@@ -69,7 +70,7 @@ def environment_files(
     return files
 
 
-def settings_data(project: GatiProject, env: str, owner: str) -> Object:
+def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Object:
     """What an environment's overlay remembers of gati.yaml, defaults included."""
     settings: Environment = project.spec.environments[env]
     promotion = project.spec.promotion.get(env)
@@ -78,6 +79,7 @@ def settings_data(project: GatiProject, env: str, owner: str) -> Object:
         "project": project.metadata.name,
         "owner": owner,
         "environment": env,
+        "file": file,
         "rollout": _dump(settings.rollout or project.spec.rollout),
         "revisions": settings.revisions,
         "onDelete": settings.on_delete,

@@ -51,7 +51,7 @@ class Stored:
     plan: UnitPlan
     ledger: Ledger | None
     """None: a person deleted it."""
-    seen: Seen = field(default_factory=lambda: Seen())
+    seen: Seen = field(default_factory=Seen)
     """What its manifests say; asked only when the ledger is gone."""
 
 
@@ -157,11 +157,10 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
     waiting: list[Entry] = []
     objections: list[Objection] = []
     for version in wanted.versions:
-        if not version.release or version.key in known:
+        if version.key in known or (ledger.live(version.id) and not version.release):
             continue
-        entry = ledger.live(version.id)
-        objection = entry and _refusal(policy, wanted, stored, version, entry)
-        if objection:
+        objection = _refusal(policy, wanted, stored, version, ledger.live(version.id))
+        if objection is not None:
             objections.append(objection)
         else:
             waiting.append(Entry(version.id, version.digest, Phase.PENDING))
@@ -208,41 +207,21 @@ def _recovered(stored: Stored) -> Ledger:
 def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> Outcome:
     objections: list[Objection] = []
     ledger = _called_off(wanted, replace(ledger, retiring=False))
-    entries: dict[Key, Entry] = {e.key: e for e in ledger.entries if e.phase is not Phase.PENDING}
+    entries = {e.id: e for e in ledger.entries if e.phase is not Phase.PENDING}
     pending: list[Entry] = []
     busy = policy.strategy != "manual" and ledger.rolling is not None
     for version in wanted.versions:
-        entry = ledger.live(version.id)
-        waits = Entry(version.id, version.digest, Phase.PENDING)
-        target = version.id == wanted.target
-        if entry is None:
-            if not version.release:
-                objections.append(_without_release(version))
-            elif policy.promoted or (target and busy):  # of targets only the newest waits
-                pending.append(waits)
-            else:
-                entries[version.key] = replace(waits, phase=Phase.STARTING)
-            continue
-        changed = version.release and entry.digest != version.digest
+        entry = entries.get(version.id)
         refused = _refusal(policy, wanted, stored, version, entry)
-        if refused:
+        if refused is not None:
             objections.append(refused)
-        elif changed and (entry.barred or entry.phase is Phase.REMOVED):
-            if target and (policy.promoted or busy):
-                pending.append(waits)
-            elif target:
-                del entries[entry.key]
-                entries[version.key] = replace(waits, phase=Phase.STARTING)
-        elif changed and policy.promoted:
-            pending.append(waits)
-        elif changed:
-            del entries[entry.key]
-            entries[version.key] = _revised(entry, version, comes_back=target)
-        elif _comes_back(policy, version, entry, target=target, busy=busy):
-            if policy.promoted and entry.phase is Phase.REMOVED:
-                pending.append(waits)
-            else:
-                entries[entry.key] = replace(entry, phase=Phase.STARTING, image="")
+            continue
+        target = version.id == wanted.target
+        entry, waits = _step(policy, version, entry, target=target, busy=busy)
+        if entry is not None:
+            entries[version.id] = entry
+        if waits:
+            pending.append(Entry(version.id, version.digest, Phase.PENDING))
     if not busy and _may_start(wanted.target, entries, pending):
         ledger = replace(ledger, target=wanted.target)
     ledger = ledger.with_entries([*entries.values(), *pending])
@@ -250,6 +229,27 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     if policy.strategy == "manual":
         ledger = _follow_weights(wanted, ledger)
     return _outcome(wanted, ledger, stored, tuple(objections))
+
+
+def _step(
+    policy: Policy, version: PlannedVersion, entry: Entry | None, *, target: bool, busy: bool
+) -> tuple[Entry | None, bool]:
+    """What stands in the ledger of a version, and whether the version waits beside that."""
+    new = Entry(version.id, version.digest, Phase.STARTING)
+    waits = policy.promoted or (target and busy)  # of targets only the newest waits
+    if entry is None:
+        return (None, True) if waits else (new, False)
+    if version.release and entry.digest != version.digest:
+        if entry.barred or entry.phase is Phase.REMOVED:
+            return (entry, target) if waits or not target else (new, False)
+        if policy.promoted:
+            return entry, True
+        return _revised(entry, version, target=target), False
+    if _comes_back(policy, version, entry, target=target, busy=busy):
+        if policy.promoted and entry.phase is Phase.REMOVED:
+            return entry, True
+        return replace(entry, phase=Phase.STARTING, image=""), False
+    return entry, False
 
 
 def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
@@ -261,19 +261,20 @@ def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
     return ledger
 
 
-def _may_start(target: str, entries: Mapping[Key, Entry], pending: list[Entry]) -> bool:
-    return not any(e.id == target for e in pending) and any(
-        e.id == target and not e.barred for e in entries.values()
-    )
+def _may_start(target: str, entries: Mapping[str, Entry], pending: list[Entry]) -> bool:
+    entry = entries.get(target)
+    return entry is not None and not entry.barred and not any(e.id == target for e in pending)
 
 
 def _refusal(
-    policy: Policy, wanted: UnitPlan, stored: Stored, version: PlannedVersion, entry: Entry
+    policy: Policy, wanted: UnitPlan, stored: Stored, version: PlannedVersion, entry: Entry | None
 ) -> Objection | None:
-    """The same version id with other pods, where that is not allowed."""
-    before = stored.plan.version(*entry.key)
+    """A version that can't run, or that has other pods than before where that is not allowed."""
+    if entry is None:
+        return None if version.release else _without_release(version)
     if not version.release:
         return None
+    before = stored.plan.version(*entry.key)
     image = before.image if before is not None else entry.image
     if image and image != version.image and policy.revisions != "any":
         return Objection(
@@ -295,10 +296,10 @@ def _refusal(
     return None
 
 
-def _revised(entry: Entry, version: PlannedVersion, *, comes_back: bool) -> Entry:
+def _revised(entry: Entry, version: PlannedVersion, *, target: bool) -> Entry:
     """The same version with other pods. The last revision that was proved stays the way back."""
     if entry.phase is Phase.PARKED:
-        phase = Phase.STARTING if comes_back else entry.phase
+        phase = Phase.STARTING if target else entry.phase
         return replace(entry, digest=version.digest, phase=phase, previous="")
     previous = entry.previous or entry.digest
     return replace(

@@ -91,10 +91,14 @@ def link(
     for doc in specs.handlers:
         by_path[doc.model.metadata.namespace, doc.model.spec.handler_path].append(doc)
     belongs = _versions_by_path(specs, problems)
-    units = [
-        _handler_unit(key, docs, belongs.get(key, ()), (names or {}).get(key), problems)
-        for key, docs in by_path.items()
-    ]
+    paths = {(doc.model.metadata.namespace, doc.model.metadata.name) for doc in specs.handlers}
+    units = []
+    for key, docs in by_path.items():
+        known = (names or {}).get(key)
+        own = {doc.model.metadata.name for doc in docs}
+        if known not in own and (key[0], known) in paths:
+            known = None  # that unit has moved to another path and took its name along
+        units.append(_handler_unit(key, docs, belongs.get(key, ()), known, problems))
     units += [_module_unit(doc) for doc in specs.modules]
     units.sort(key=lambda unit: (unit.namespace, unit.kind, unit.name))
     return tuple(units), tuple(problems)
