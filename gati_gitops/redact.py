@@ -26,16 +26,14 @@ _HINTS = (
     "xox", "k_live_", "AIza", "npm_", "pypi-", "eyJ",
 )  # fmt: skip
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)([^\s/@\"']+)(@)")
-_NAME = re.compile(
-    r"(?:^|[_.-])(?:password|passwd|passphrase|secret|token|api_?key|private_?key|access_?key"
-    r"|credentials?)$",
-    re.IGNORECASE,
+_SECRETIVE = (
+    r"(?:password|passwd|passphrase|secret|token|api_?key|private_?key|access_?key|credentials?)"
 )
+_NAME = re.compile(rf"(?:^|[_.-]){_SECRETIVE}$", re.IGNORECASE)
 # Fields of specs that name a Secret or ask for a token; they hold none.
 _OWN_FIELDS = frozenset(("secret", "token"))
 _LINE = re.compile(
-    r"^(\s*(?:- )?(?!(?:secret|token)\s*:)[\"']?[\w.-]*(?:password|passwd|passphrase|secret|token|api_?key|private_?key"
-    r"|access_?key|credentials?)[\"']?\s*:\s+)(\S.*)$",
+    rf"^(\s*(?:- )?(?!(?-i:secret|token)\s*:)[\"']?[\w.-]*{_SECRETIVE}[\"']?\s*:\s+)(\S.*)$",
     re.IGNORECASE,
 )
 HIDDEN = "***"

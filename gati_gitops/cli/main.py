@@ -100,22 +100,20 @@ def run(arguments: Sequence[str]) -> int:
     """Run a verb and give the exit code. This is the one place that decides about it."""
     session = Session(debug=os.environ.get("GATI_DEBUG", "0") not in ("", "0"))
     try:
-        return _run(arguments, session)
+        try:
+            return _run(arguments, session)
+        except GatiError as error:
+            return _stopped(session, error)
     except click.UsageError as error:
         error.show()
         return error.exit_code
     except click.ClickException as error:
         return _failed(session, error.format_message(), "", 4)
-    except SpecsInvalid as error:
-        session.report(error.problems)
-        click.echo(f"{safe(_summary(error))}", err=not _in_text_to_stdout(session))
-        return error.exit_code
-    except GatiError as error:
-        where = f"{error.place}: " if error.place else ""
-        return _failed(session, f"{where}{error.message}", error.remedy, error.exit_code)
     except BrokenPipeError:
-        # The reader has gone; leave nothing in the buffer for Python to fail over at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone; leave nothing in the buffers for Python to fail over at exit.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
         return 141
     except (KeyboardInterrupt, click.Abort):
         return 130
@@ -138,6 +136,16 @@ def _run(arguments: Sequence[str], session: Session) -> int:
         result = stop.exit_code
     sys.stdout.flush()
     return result if isinstance(result, int) else 0
+
+
+def _stopped(session: Session, error: GatiError) -> int:
+    """Say why a run was stopped."""
+    if isinstance(error, SpecsInvalid):
+        session.report(error.problems)
+        click.echo(_summary(error), err=not _in_text_to_stdout(session))
+        return error.exit_code
+    where = f"{error.place}: " if error.place else ""
+    return _failed(session, f"{where}{error.message}", error.remedy, error.exit_code)
 
 
 def _in_text_to_stdout(session: Session) -> bool:

@@ -158,6 +158,7 @@ def _header(value: dict[str, Any], layer: Layer) -> Iterator[Problem]:
         )
 
 
+_MAX_ANNOTATIONS = 256 * 1024
 # What the API server knows in metadata besides our own fields; a misspelt namespace must not pass.
 _METADATA = frozenset(
     (
@@ -180,6 +181,15 @@ def _oddities(raw: Raw) -> Iterator[Problem]:
             Severity.WARNING,
         )
     metadata = raw.data.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if isinstance(annotations, dict) and _size(annotations) > _MAX_ANNOTATIONS:
+        yield Problem(
+            "too-long",
+            f"the annotations take more than {_MAX_ANNOTATIONS // 1024} KiB together",
+            raw.place("metadata", "annotations", of_key=True),
+            "metadata.annotations",
+            "shorten or remove some; Kubernetes keeps no more",
+        )
     for name in metadata if isinstance(metadata, dict) else ():
         if name not in _METADATA:
             close = difflib.get_close_matches(name, _METADATA, n=1)
@@ -203,7 +213,7 @@ def _secrets(raw: Raw) -> Iterator[Problem]:
                     "the value is a key or token, and many can read specs",
                     raw.place(*path),
                     dotted(path),
-                    "keep it in a Secret, name that under spec.envRefs, and have the token replaced",
+                    "keep it in a Secret, name that under spec.envRefs, and replace the token",
                 )
     spec = raw.data.get("spec")
     env = spec.get("env") if isinstance(spec, dict) else None
@@ -218,6 +228,10 @@ def _secrets(raw: Raw) -> Iterator[Problem]:
                 "keep it in a Secret and name that under spec.envRefs",
                 Severity.WARNING,
             )
+
+
+def _size(values: dict[str, Any]) -> int:
+    return sum(len(str(part).encode()) for pair in values.items() for part in pair)
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

@@ -198,8 +198,8 @@ class _Checked:
         # What was refused while reading is no second problem, nor is what it would have given.
         if any(problem.code in ("yaml-alias", "yaml-key") for problem in raw.problems):
             new = [fault for fault in new if fault.type != "missing"]
-        told = {problem.place for problem in raw.problems}
-        self._problems += [p for p in explain(KINDS[kind], new, layers) if p.place not in told]
+        told = {p.field for p in raw.problems if p.field and p.code != "yaml-duplicate-key"}
+        self._problems += [p for p in explain(KINDS[kind], new, layers) if p.field not in told]
         doc = None
         if model is not None:
             files = tuple(dict.fromkeys(layer.file for layer in layers))

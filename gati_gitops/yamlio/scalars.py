@@ -46,7 +46,7 @@ _DISPUTED = (
         rf"[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?",
         "a date in YAML 1.1 and text in YAML 1.2",
     ),
-    (r"=", "a special value in YAML 1.1 and text in YAML 1.2"),
+    (r"=|<<", "a special value in YAML 1.1 and text in YAML 1.2"),
 )
 
 
@@ -110,5 +110,13 @@ def _whole(text: str, base: int) -> int:
 
 
 def short(text: str, limit: int = 60) -> str:
-    """At most ``limit`` characters of a user's text, for messages."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    """At most ``limit`` characters of a user's text on one line, for messages."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return (
+        text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+    )
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
