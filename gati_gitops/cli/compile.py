@@ -10,7 +10,8 @@ import click
 from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
     from typing import Any
 
     from gati_gitops.compiler import Compilation
@@ -81,7 +82,7 @@ def command(
             upgrade=upgrade,
         )
         if check:
-            problems = _check(result, crds)
+            problems = _seen_in(root, _once(_check(result, crds)))
             if any(problem.is_error for problem in problems):
                 raise SpecsInvalid([*result.warnings, *problems])
             session().report(problems)
@@ -105,6 +106,30 @@ def _check(result: Compilation, crds: str | None) -> list[Problem]:
     return check_objects(_rendered(result), read_crds(files))
 
 
+def _once(problems: list[Problem]) -> Iterator[Problem]:
+    """What could not be checked is said once, not for every object of its kind."""
+    said: set[str] = set()
+    for problem in problems:
+        if problem.code != "not-checked" or problem.message not in said:
+            yield problem
+        said.add(problem.message)
+
+
+def _seen_in(root: Path, problems: Iterable[Problem]) -> list[Problem]:
+    """Places in the output, written so that the session, which starts at the specs, finds them."""
+    import os
+    from dataclasses import replace
+
+    def seen(problem: Problem) -> Problem:
+        file = os.path.relpath(root / problem.place.file, session().prefix or ".")
+        return replace(problem, place=replace(problem.place, file=file.replace(os.sep, "/")))
+
+    return [
+        seen(problem) if problem.place.file.startswith("overlays/") else problem
+        for problem in problems
+    ]
+
+
 def _rendered(result: Compilation) -> Iterator[tuple[str, Any]]:
     """Every object as a cluster will get it, with the folder it comes from."""
     from gati_gitops.render import MemoryFiles, render
@@ -115,7 +140,7 @@ def _rendered(result: Compilation) -> Iterator[tuple[str, Any]]:
         if name != "kustomization.yaml" or not folder.startswith("overlays/"):
             continue
         if folder.endswith(("/_crds", "/_namespace")) or f"{folder}/unit.yaml" in result.tree:
-            for item in render(files, folder).objects:
+            for item in render(files, folder).objects():
                 yield folder, item
 
 
