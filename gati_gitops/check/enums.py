@@ -46,5 +46,6 @@ _ENUMS: dict[tuple[str, str], tuple[str, ...]] = {
 def add_enums(definitions: dict[str, Any]) -> None:
     """Write the lists into freshly read definitions."""
     for (name, field), values in _ENUMS.items():
-        if name in definitions:
-            definitions[name]["properties"][field]["enum"] = list(values)
+        known = definitions.get(name, {}).get("properties", {})
+        if field in known:  # An older minor may not have it yet.
+            known[field]["enum"] = list(values)

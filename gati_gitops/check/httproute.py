@@ -89,7 +89,8 @@ def _path(path: dict[str, Any], at: Trail) -> Iterator[Finding]:
         return
     here: Trail = ("value", at)
     if not value.startswith("/"):
-        yield Finding(here, "bad-value", f"must start with '/', but is {value}")
+        yield Finding(here, "bad-value", f"must start with '/', but is {value!r}")
+        return
     for part in _NOT_INSIDE:
         if part in value:
             yield Finding(here, "bad-value", f"must not contain '{part}', but is {value}")

@@ -7,6 +7,7 @@ say is said once; what only some say names them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from gati_gitops.check.compiled import Check, Finding
@@ -16,6 +17,7 @@ from gati_gitops.check.httproute import check_httproute
 from gati_gitops.check.kubernetes import Minor, minors
 from gati_gitops.check.values import unreadable_patterns
 from gati_gitops.errors import Place, Problem, Severity
+from gati_gitops.spec.common import API_VERSION
 from gati_gitops.spec.crds import crds as own_crds
 from gati_gitops.yamlio.strict import dotted
 
@@ -45,9 +47,8 @@ def check_objects(
 
 class _Checker:
     def __init__(self, known: list[Minor], crds: Iterable[CustomKind]) -> None:
-        own = [kind for file, crd in own_crds().items() for kind in custom_kinds(crd, file)]
         self._minors = known
-        self._custom = by_kind([*own, *crds])
+        self._given = by_kind(crds)
         self._checks: dict[Key, list[tuple[str, Check]]] = {}
         self._unread: dict[Key, tuple[str, ...]] = {}
 
@@ -88,8 +89,9 @@ class _Checker:
         if key not in self._checks:
             built_in = [(minor.name, minor.check(*key)) for minor in self._minors]
             checks = [(name, check) for name, check in built_in if check is not None]
-            if not checks and key in self._custom:
-                schema = strict_schema(self._custom[key])
+            custom = self._custom(key)
+            if not checks and custom is not None:
+                schema = strict_schema(custom)
                 # Object metadata is the same in every minor we know.
                 checks = [("", self._minors[-1].compiler.compile(schema))]
             elif checks and len(checks) < len(built_in):
@@ -97,10 +99,17 @@ class _Checker:
             self._checks[key] = checks
         return self._checks[key]
 
+    def _custom(self, key: Key) -> CustomKind | None:
+        return self._given.get(key) or (self._own.get(key) if key[0] == API_VERSION else None)
+
+    @cached_property
+    def _own(self) -> dict[Key, CustomKind]:
+        return by_kind(k for file, crd in own_crds().items() for k in custom_kinds(crd, file))
+
     def _skipped(self, key: Key) -> Iterable[Problem]:
-        if key in self._unread or key not in self._custom:
+        kind = self._custom(key)
+        if key in self._unread or kind is None:
             return
-        kind = self._custom[key]
         self._unread[key] = tuple(sorted(set(unreadable_patterns(kind.schema))))
         for pattern in self._unread[key]:
             message = f"the pattern {pattern} of {key[1]} cannot be checked here and was skipped"
