@@ -7,7 +7,7 @@ CRD generator and the editor schema all take it from these types, so it is state
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -77,8 +77,8 @@ def quantity(text: str) -> Decimal:
         raise ValueError(f"{text!r} is not a quantity")
     try:
         return Decimal(match[1]) * _SUFFIX[match[2]]
-    except InvalidOperation:
-        raise ValueError(f"{text!r} is not a quantity") from None
+    except ArithmeticError:
+        raise ValueError(f"{text!r} is not a quantity; write fewer digits") from None
 
 
 def _quantity(value: str) -> str:

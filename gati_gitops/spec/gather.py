@@ -82,9 +82,9 @@ def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]
             problems += document.problems
             found = list(_header(document.value, layer))
             problems += found
-            if any(problem.code in ("unknown-kind", "api-version") for problem in found):
+            if any(problem.code == "unknown-kind" for problem in found):
                 continue
-            raw = _raw(document, layer)
+            raw = _raw(document, layer, (*document.problems, *found))
             problems += _oddities(raw)
             raws.append(raw)
         if foreign is not None:
@@ -92,12 +92,12 @@ def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]
     return raws, problems
 
 
-def _raw(document: Document, layer: Layer) -> Raw:
+def _raw(document: Document, layer: Layer, problems: tuple[Problem, ...]) -> Raw:
     where = _PARTIAL.match(layer.file)
     data = {name: value for name, value in document.value.items() if name != "status"}
     env, cluster = (where["env"], where["cluster"] or "") if where else ("", "")
     has_status = "status" in document.value
-    return Raw(document.value["kind"], layer, data, env, cluster, has_status, document.problems)
+    return Raw(document.value["kind"], layer, data, env, cluster, has_status, problems)
 
 
 def _is_ours(value: Any) -> bool:

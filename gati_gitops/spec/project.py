@@ -56,9 +56,11 @@ class Rollout(Model):
     @model_validator(mode="after")
     def _steps_rise(self) -> Self:
         if any(a >= b for a, b in zip(self.steps, self.steps[1:], strict=False)):
-            raise ValueError(f"steps must rise: {self.steps}")
+            raise ValueError(
+                f"steps must rise: {self.steps}; write them in order, such as [10, 50, 100]"
+            )
         if self.steps[-1] != 100:
-            raise ValueError("the last step must be 100")
+            raise ValueError("the last step must be 100; add it")
         return self
 
 
@@ -105,20 +107,25 @@ class ProjectSpec(Model):
         for env, settings in self.environments.items():
             for cluster in settings.clusters:
                 if cluster in owner:
-                    raise ValueError(f"cluster {cluster} is in {owner[cluster]} and in {env}")
+                    raise ValueError(
+                        f"cluster {cluster} is in {owner[cluster]} and in {env}; rename one"
+                    )
                 owner[cluster] = env
         for env, rule in self.promotion.items():
             for name in (env, rule.after):
                 if name not in self.environments:
-                    raise ValueError(f"promotion names the environment {name}, which is not there")
+                    raise ValueError(
+                        f"promotion names the environment {name}, which is not there; "
+                        "add it to spec.environments"
+                    )
             seen, at = {env}, rule.after
             while at in self.promotion:
                 if at in seen:
-                    raise ValueError(f"promotion goes in a circle through {at}")
+                    raise ValueError(f"promotion goes in a circle through {at}; break it")
                 seen.add(at)
                 at = self.promotion[at].after
             if at == env:
-                raise ValueError(f"promotion goes in a circle through {at}")
+                raise ValueError(f"promotion goes in a circle through {at}; break it")
         return self
 
 

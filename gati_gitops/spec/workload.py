@@ -49,7 +49,9 @@ class Resources(Model):
             low = getattr(self.requests, name, None)
             high = getattr(self.limits, name, None)
             if low and high and quantity(low) > quantity(high):
-                raise ValueError(f"the {name} request {low} is above its limit {high}")
+                raise ValueError(
+                    f"the {name} request {low} is above its limit {high}; raise the limit"
+                )
         return self
 
 
@@ -65,9 +67,9 @@ class EnvRef(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if [self.secret, self.config_map, self.field].count(None) != 2:
-            raise ValueError("name exactly one of secret, configMap and field")
+            raise ValueError("name exactly one of secret, configMap and field; keep one")
         if self.field is None and self.key is None:
-            raise ValueError("a secret or configMap reference needs a key")
+            raise ValueError("a secret or configMap reference needs a key; add key")
         return self
 
 
@@ -82,7 +84,7 @@ class EnvSource(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.secret is None) == (self.config_map is None):
-            raise ValueError("name exactly one of secret and configMap")
+            raise ValueError("name exactly one of secret and configMap; keep one")
         return self
 
 
@@ -137,7 +139,8 @@ class Metric(Model):
         }[self.type]
         missing = [name for name in needs if getattr(self, name) is None]
         if missing:
-            raise ValueError(f"a {self.type} metric needs {' and '.join(missing)}")
+            needed = " and ".join(missing)
+            raise ValueError(f"a {self.type} metric needs {needed}; add what is missing")
         return self
 
 
@@ -184,7 +187,7 @@ class Autoscaling(Model):
     def _bounds(self) -> Self:
         low = max(self.min or 0, self.warm_floor or 0)
         if self.max is not None and low > self.max:
-            raise ValueError(f"the floor {low} is above max {self.max}")
+            raise ValueError(f"the floor {low} is above max {self.max}; raise max")
         if self.type == "hpa":
             if self.min == 0 and not self.warm_floor:
                 raise ValueError("an HPA cannot go to 0; use type keda, or min 1")
@@ -219,7 +222,9 @@ class Volume(Model):
     def _one_source(self) -> Self:
         sources = [self.empty_dir, self.config_map, self.secret, self.claim, self.files]
         if sources.count(None) != len(sources) - 1:
-            raise ValueError("name exactly one of emptyDir, configMap, secret, claim and files")
+            raise ValueError(
+                "name exactly one of emptyDir, configMap, secret, claim and files; keep one"
+            )
         return self
 
 
@@ -325,7 +330,7 @@ class Workload(Model):
         ):
             again = sorted({name for name in names if names.count(name) > 1})
             if again:
-                raise ValueError(f"the {what} {again[0]} is used twice")
+                raise ValueError(f"the {what} {again[0]} is used twice; change one")
         return self
 
 

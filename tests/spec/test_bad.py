@@ -38,6 +38,7 @@ def test_bad_file(path: Path) -> None:
         assert part in message
     for problem in caught.value.problems:
         assert problem.remedy, f"{problem.code} has no remedy"
+        assert not problem.remedy.startswith("correct "), "a rule of the models has no remedy"
         assert problem.is_error
         assert problem.place.file == (path.name if problem.place.line else ".")
 
