@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -115,7 +116,8 @@ def scaling(workload: RunningWorkload) -> Scaling:
 
 
 def _scaler(wanted: Autoscaling, replicas: int) -> Scaling:
-    low = max(wanted.min if wanted.min is not None else max(1, replicas), wanted.warm_floor or 0)
+    start = max(1, min(replicas, wanted.max or replicas))
+    low = max(wanted.min if wanted.min is not None else start, wanted.warm_floor or 0)
     metrics = tuple(
         metric.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
         for metric in wanted.metrics
@@ -123,13 +125,19 @@ def _scaler(wanted: Autoscaling, replicas: int) -> Scaling:
     behavior = wanted.behavior and wanted.behavior.model_dump(
         by_alias=True, exclude_none=True, exclude_defaults=True
     )
-    return Scaling(
+    found = Scaling(
         type=wanted.type,
         replicas=replicas,
         min=low,
         max=wanted.max or max(low, 1) * MAX_OVER_MIN,
         metrics=metrics,
         behavior=behavior or None,
-        polling=wanted.polling_interval_seconds or 30,
-        cooldown=300 if wanted.cooldown_seconds is None else wanted.cooldown_seconds,
+    )
+    if wanted.type == "hpa":  # its controller has one interval for all
+        return found
+    polling, cooldown = wanted.polling_interval_seconds, wanted.cooldown_seconds
+    return replace(
+        found,
+        polling=found.polling if polling is None else polling,
+        cooldown=found.cooldown if cooldown is None else cooldown,
     )

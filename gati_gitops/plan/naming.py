@@ -34,7 +34,12 @@ def shorten(name: str, limit: int = MAX_NAME) -> str:
     """``name`` itself if it fits, else its beginning and a hash of all of it."""
     if len(name) <= limit:
         return name
-    return f"{name[: limit - HASH - 1].rstrip('-')}-{short_hash(name)}"
+    return hashed(name, name, limit)
+
+
+def hashed(name: str, identity: str, limit: int = MAX_NAME) -> str:
+    """The beginning of ``name`` and a hash of what it stands for."""
+    return f"{name[: limit - HASH - 1].rstrip('-')}-{short_hash(identity)}"
 
 
 @lru_cache(maxsize=4096)

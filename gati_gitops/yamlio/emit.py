@@ -27,10 +27,12 @@ _WORDS = frozenset(
     for base in ("y", "n", "yes", "no", "true", "false", "on", "off", "null")
     for word in (base, base.capitalize(), base.upper())
 )
+# Controls, line breaks that only some readers know, what is invisible or turns text around.
+# A fixed list: what Python calls printable changes from version to version.
+_HIDDEN = r"\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\uffff"
+_ESCAPED = re.compile(f"[{_HIDDEN}]")
 # A block scalar keeps its text only when no reader would strip, fold or refuse a part of it.
-_BLOCK_SAFE = re.compile(
-    r"[^\s\x00-\x1f][^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\Z"
-)
+_BLOCK_SAFE = re.compile(rf"(?!\s)[^\x00-\x09\x0b-\x1f{_HIDDEN}]+\Z")
 
 
 class Shared(dict[str, Any]):
@@ -59,14 +61,24 @@ def scalar(text: str) -> str:
         return ""
     if (_PLAIN.match(text) or _QUANTITY.match(text)) and text not in _WORDS:
         return text
-    return json.dumps(text, ensure_ascii=False) if text.isprintable() else json.dumps(text)
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted string as JSON writes it, which YAML reads alike.
+
+    Characters above U+FFFF stand as they are: JSON escapes each as two halves, which YAML reads as
+    two broken characters.
+    """
+    text = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 @lru_cache(maxsize=16384)
 def _key(text: str) -> str:
     if _PLAIN_KEY.match(text) and text not in _WORDS:
         return text
-    return json.dumps(text) if text[:1] == "/" or "\n" in text else scalar(text)
+    return _quoted(text) if text[:1] == "/" or "\n" in text else scalar(text)
 
 
 def dump(value: Any, header: str = "") -> bytes:
@@ -140,7 +152,7 @@ def _sequence(value: Sequence[Any], indent: str, lines: list[str]) -> None:
 
 def _text(text: str, indent: str) -> str:
     if not _BLOCK_SAFE.match(text) or any(line != line.rstrip(" ") for line in text.split("\n")):
-        return json.dumps(text, ensure_ascii=text.isascii())
+        return _quoted(text)
     body = text.rstrip("\n")
     ends = len(text) - len(body)
     chomp = "-" if ends == 0 else "" if ends == 1 else "+"
@@ -158,11 +170,22 @@ def _inline(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return scalar(value) or json.dumps(value)
+        return scalar(value) or _quoted(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return json.dumps(value)
-    if isinstance(value, Mapping):
+        return _float(value)
+    if not value and isinstance(value, Mapping):
         return "{}"
-    return "[]"
+    if not value and isinstance(value, Sequence):
+        return "[]"
+    raise TypeError(f"{type(value).__name__} has no spelling in YAML")
+
+
+def _float(value: float) -> str:
+    """With a point, without which YAML 1.1 takes 1e+22 for a string."""
+    text = repr(value)
+    if text in ("inf", "-inf", "nan"):
+        return text.replace("inf", ".inf").replace("nan", ".nan")
+    head, e, exponent = text.partition("e")
+    return text if "." in head else f"{head}.0{e}{exponent}"

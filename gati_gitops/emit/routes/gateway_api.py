@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gati_gitops.emit.objects.meta import Object, named
 from gati_gitops.emit.routes.table import HEADERS, QUERIES, Backend, Pin, RouteTable
 from gati_gitops.plan.model import Route, UnitPlan
-from gati_gitops.plan.naming import slug, unit_labels
+from gati_gitops.plan.naming import hashed, slug, unit_labels
 from gati_gitops.yamlio.emit import Shared
 
 MAX_RULES = 16
@@ -48,11 +48,14 @@ def _segment(segment: str) -> str:
 
 
 def _http_route(plan: UnitPlan, route: Route, number: int, rules: list[Object]) -> Object:
-    suffix = "" if number == 1 else f"-{number}"
+    # further routes carry a hash, because users-2 may be another unit
+    unit = plan.unit
+    further = hashed(f"{unit.folder}-{number}", f"{unit.folder}/{number}")
+    name = unit.object_name if number == 1 else further
     found = named(
         "gateway.networking.k8s.io/v1",
         "HTTPRoute",
-        plan.unit.object_name + suffix,
+        name,
         plan.unit.namespace,
         unit_labels(plan.unit, plan.project, plan.labels),
     )
