@@ -79,10 +79,8 @@ class _Checker:
         for finding in _more(key, value):
             said[(finding.path, *_rest(finding))] = dict.fromkeys(name for name, _ in checks)
         for (path, code, message, remedy), judges in said.items():
-            where = dotted(path)
-            some = "" if len(judges) == len(checks) else f" (Kubernetes {', '.join(judges)})"
-            text = f"{who}: {where + ' ' if where else ''}{message}{some}"
-            yield Problem(code, text, place, where, remedy)
+            some = "" if len(judges) == len(checks) else f", Kubernetes {', '.join(judges)}"
+            yield Problem(code, f"{message} ({who}{some})", place, dotted(path), remedy)
 
     def _checks_of(self, key: Key) -> list[tuple[str, Check]]:
         """Who judges this kind: the minors that have it, or its CRD."""
