@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
 
 from gati_gitops.errors import Outside
 
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
@@ -16,13 +16,21 @@ class DiskFiles:
 
     def __init__(self, root: str | os.PathLike[str] = "/") -> None:
         self._root = os.path.realpath(root).rstrip("/")
-        self._real: dict[str, str] = {}
+        self._folders = {"": ""}  # path -> where its links lead, from the root
+        self._files: set[str] = set()  # read, and not links
 
     def read(self, path: str) -> bytes | None:
+        full = f"{self._root}/{path}"
         try:
-            descriptor = os.open(f"{self._root}/{path}", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(full, _FLAGS | os.O_NOFOLLOW)
+            self._files.add(path)
         except OSError as error:
-            return self._absent(error, path)
+            if error.errno != errno.ELOOP:
+                return self._absent(error, path)
+            try:
+                descriptor = os.open(full, _FLAGS)
+            except OSError as deeper:
+                return self._absent(deeper, path)
         try:
             size = os.fstat(descriptor).st_size
             data = os.read(descriptor, size + 1)
@@ -35,20 +43,26 @@ class DiskFiles:
             os.close(descriptor)
 
     def _absent(self, error: OSError, path: str) -> None:
-        if error.errno in _ABSENT:
-            return
-        raise Outside(f"cannot read {path}: {error.strerror}", remedy="check the permissions")
+        if error.errno not in _ABSENT:
+            remedy = "check the permissions"
+            raise Outside(f"cannot read {path}: {error.strerror}", remedy=remedy) from error
 
     def is_dir(self, path: str) -> bool:
-        return Path(f"{self._root}/{path}").is_dir()
+        return os.path.isdir(f"{self._root}/{path}")  # noqa: PTH112: asked for every base
 
     def real(self, path: str) -> str:
-        folder, _, name = path.rpartition("/")
-        known = self._real.get(folder)
+        if path in self._files:
+            folder, slash, name = path.rpartition("/")
+            return f"{self._folder(folder)}{slash}{name}"
+        return self._folder(path)
+
+    def _folder(self, path: str) -> str:
+        known = self._folders.get(path)
         if known is None:
-            known = self._real[folder] = os.path.realpath(f"{self._root}/{folder}")
-        full = f"{known}/{name}"
-        if os.path.islink(full):
-            full = os.path.realpath(full)
-        prefix = f"{self._root}/"
-        return full.removeprefix(prefix).rstrip("/")
+            parent, slash, name = path.rpartition("/")
+            known = f"{self._folder(parent)}{slash}{name}".lstrip("/")
+            full = f"{self._root}/{known}"
+            if os.path.islink(full):  # noqa: PTH114: once per folder
+                known = os.path.realpath(full).removeprefix(f"{self._root}/").rstrip("/")
+            self._folders[path] = known
+        return known

@@ -83,7 +83,7 @@ class Config:
 def _merge_references(base: References, more: References) -> References:
     result = {gvk: specs for gvk, specs in base}
     for gvk, specs in more:
-        result[gvk] = merge_specs(result.get(gvk, []), specs)
+        result[gvk] = merge_specs(result[gvk], specs) if gvk in result else specs
     return sorted(result.items(), key=lambda item: _gvk_order(item[0]))
 
 
@@ -113,7 +113,7 @@ def default() -> Config:
         replicas=defaults.replicas(),
         name_references=defaults.name_references(),
     )
-    return plain.merged(empty())
+    return empty().merged(plain.merged(empty()))
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,8 @@ class RenderError(GatiError):
     def __init__(
         self, message: str, *, file: str = "", line: int = 0, field: str = "", remedy: str = ""
     ) -> None:
-        super().__init__(message, remedy=remedy, place=Place(file, line) if file else None)
+        what = f"{field}: {message}" if field else message
+        super().__init__(what, remedy=remedy, place=Place(file, line) if file else None)
         self.field = field
 
     def at(self, file: str) -> RenderError:
@@ -28,9 +29,8 @@ class RenderError(GatiError):
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
-        what = f"{self.field}: " if self.field else ""
         remedy = f" ({self.remedy})" if self.remedy else ""
-        return f"{where}{what}{self.message}{remedy}"
+        return f"{where}{self.message}{remedy}"
 
 
 class Broken(RenderError):

@@ -17,6 +17,7 @@ from gati_gitops.yamlio.goyaml_scalars import is_null, plain, text_of
 _REMOTE: Final = re.compile(
     r"(?:git::)?(?:(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+[:/]|github\.com[:/])", re.IGNORECASE
 )
+_SIMPLE: Final = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*\Z")
 _INTERNAL: Final = "internal.config.kubernetes.io/"
 # Annotations of that name in a file would be taken for kustomize's own memory.
 _MEMORY: Final = frozenset(
@@ -38,10 +39,19 @@ class Loader:
     parent: Loader | None = None
 
     def path(self, name: str) -> str:
+        if _SIMPLE.match(name):
+            return f"{self.root}/{name}" if self.root else name
         return join(self.root, name)
 
     def read(self, name: str) -> bytes:
         """A file, by the name that the kustomization gives it."""
+        data = self.find(name)
+        if data is None:
+            raise Broken("no such file", file=self.path(name), field=name)
+        return data
+
+    def find(self, name: str) -> bytes | None:
+        """The same, or None when there is no such file."""
         if is_remote(name):
             raise Unsupported("remote files are not supported", field=name)
         if name.startswith("/"):
@@ -49,8 +59,8 @@ class Loader:
         path = self.path(name)
         data = self.files.read(path) if name else None
         if data is None:
-            raise Broken("no such file", file=path, field=name)
-        if not is_within(self.files.real(path), self.files.real(self.root)):
+            return None
+        if not is_within(self.files.real(path), self.root):
             raise Broken(
                 f"security; file '{name}' is not in or below '{self.root}'",
                 file=path,
@@ -59,8 +69,11 @@ class Loader:
         return data
 
     def text(self, name: str) -> str:
+        return self._decoded(self.read(name), name)
+
+    def _decoded(self, data: bytes, name: str) -> str:
         try:
-            return decode(self.read(name))
+            return decode(data)
         except GoYamlError as error:
             raise wrapped(error, self.path(name)) from error
 
@@ -74,8 +87,9 @@ class Loader:
     def resources(self, name: str) -> list[Resource]:
         return resources_from(self.text(name), self.path(name))
 
-    def is_file(self, name: str) -> bool:
-        return bool(name) and self.files.read(self.path(name)) is not None
+    def find_resources(self, name: str) -> list[Resource] | None:
+        data = self.find(name)
+        return None if data is None else resources_from(self._decoded(data, name), self.path(name))
 
     def enter(self, name: str) -> Loader:
         """The loader of a folder that the kustomization names."""
@@ -88,7 +102,7 @@ class Loader:
         for part in name.split("/"):
             if part not in ("", ".", "..") and ".." in part:
                 raise Broken(f"path '{name}' is ambiguous", field=name)
-        root = self.path(name)
+        root = join(self.root, name)
         if not self.files.is_dir(root):
             raise Broken("no such file or folder", file=root, field=name)
         root = self.files.real(root)
@@ -130,7 +144,7 @@ def resources_from(text: str, file: str) -> list[Resource]:
         document = queue.pop(0)
         kind = text_of(document.get("kind"))
         if not kind.endswith("List") or "items" not in document:
-            result.append(Resource(document, file))
+            result.append(Resource(document, file, blank=documents.blank))
             continue
         items = document["items"]
         if is_null(items):

@@ -27,9 +27,14 @@ _OPAQUE: Final[Type] = {}
 _DIRECTIVE: Final = "$patch"
 
 
-def strategic_merge(target: dict[str, Any], patch: dict[str, Any], schema: Schema) -> Any:
-    """The merged object, or None when the patch deletes it."""
-    merged = Merge(schema, careful=contains_blank(target)).walk(target, patch, None)
+def strategic_merge(
+    target: dict[str, Any], patch: dict[str, Any], schema: Schema, *, careful: bool
+) -> Any:
+    """The merged object, or None when the patch deletes it.
+
+    `careful` when a key of the target has no value: then all of it must be walked.
+    """
+    merged = Merge(schema, careful=careful).walk(target, patch, None)
     return None if merged is MISSING else merged
 
 

@@ -31,7 +31,10 @@ def fix_references(resources: ResMap, references: References) -> None:
         if key not in trees:
             trees[key] = _tree(references, *key)
         if trees[key]:
-            _Referrer(resource, resources, candidates).walk(resource.obj, trees[key])
+            referrer = _Referrer(resource, resources, candidates)
+            if resource.kind == "RoleBinding":
+                referrer.check_subjects()
+            referrer.walk(resource.obj, trees[key])
 
 
 def _tree(references: References, api_version: str, kind: str) -> Branch:
@@ -65,6 +68,10 @@ class _Referrer:
     def id(self) -> Id:
         self._id = self._id or self.resource.id(self.schema)
         return self._id
+
+    def check_subjects(self) -> None:
+        if self.id.namespace != NOWHERE:
+            self._extra = _binding_namespaces(self.resource)
 
     def walk(self, node: Any, tree: Branch) -> None:
         if type(node) is dict:

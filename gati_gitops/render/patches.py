@@ -11,7 +11,7 @@ from gati_gitops.render import jsonpatch
 from gati_gitops.render.errors import Broken, RenderError, Unsupported
 from gati_gitops.render.fieldspec import put_text
 from gati_gitops.render.load import Loader, resources_from, wrapped
-from gati_gitops.render.merge import strategic_merge
+from gati_gitops.render.merge import contains_blank, strategic_merge
 from gati_gitops.render.resource import Id, ResMap, Resource
 from gati_gitops.render.selectors import Selector, find_one
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
@@ -86,8 +86,8 @@ def apply_patches(resources: ResMap, patches: list[Patch]) -> None:
                     target = find_one((r for r in by_id.get(name, ()) if r.obj), str(name))
                     merge_into(target, merge, resources)
                     if merge.name_change or merge.kind_change:
-                        by_id = resources.by_any_id()
                         resources.changed()
+                        by_id = resources.by_any_id()
             elif patch.merges:
                 by_id = None
                 _merge_selected(resources, patch)
@@ -108,7 +108,7 @@ def _merge_selected(resources: ResMap, patch: Patch) -> None:
 
 def merge_many(resources: ResMap, targets: list[Resource], patch: Resource) -> None:
     for target in targets:
-        single = Resource(copy.deepcopy(patch.obj), patch.file)
+        single = Resource(copy.deepcopy(patch.obj), patch.file, blank=patch.blank)
         single.name_change, single.kind_change = patch.name_change, patch.kind_change
         _stringify(single, patch)
         single.obj["apiVersion"] = target.obj.get("apiVersion")
@@ -142,8 +142,10 @@ def merge_into(target: Resource, patch: Resource, resources: ResMap) -> None:
     if patch.name_change or patch.kind_change:
         target.remember(resources.schema)
     wiped = _wipes_annotations(patch)
-    merged = strategic_merge(target.obj, patch.obj, resources.schema)
+    careful = target.blank and contains_blank(target.obj)
+    merged = strategic_merge(target.obj, patch.obj, resources.schema, careful=careful)
     target.obj = merged or {}
+    target.blank = target.blank or patch.blank
     if not target.obj:
         return
     if wiped:
@@ -178,6 +180,7 @@ def _operate(resources: ResMap, patch: Patch) -> None:
 
 def operate(resource: Resource, operations: list[jsonpatch.Operation]) -> None:
     resource.obj = jsonpatch.apply(operations, resource.obj)
+    resource.touch()
 
 
 # ----------------------------------------------------------------------------------- the old spellings

@@ -35,7 +35,6 @@ from gati_gitops.render.kustomization import (
     SELECTOR,
 )
 from gati_gitops.render.load import Loader, resources_from
-from gati_gitops.render.order import sorted_resources
 from gati_gitops.render.patches import (
     apply_json6902,
     apply_patches,
@@ -169,11 +168,6 @@ def _hash(settings: Settings, resources: ResMap, loader: Loader, file: str) -> N
     add_hashes(resources)
 
 
-def _sort(settings: Settings, resources: ResMap, loader: Loader, file: str) -> None:
-    options = settings.get("sortOptions", {"order": "fifo"})
-    resources.items = sorted_resources(resources.items, options)
-
-
 Run = Callable[[Settings, ResMap, Loader, str], None]
 _TRANSFORMERS: Final[dict[str, tuple[dict[str, Any], Run]]] = {
     "PrefixTransformer": ({"prefix": str, "fieldSpecs": _SPECS}, _prefix),
@@ -199,13 +193,4 @@ _TRANSFORMERS: Final[dict[str, tuple[dict[str, Any], Run]]] = {
         _replacement,
     ),
     "HashTransformer": ({}, _hash),
-    "SortOrderTransformer": (
-        {
-            "sortOptions": {
-                "order": str,
-                "legacySortOptions": {"orderFirst": [str], "orderLast": [str]},
-            }
-        },
-        _sort,
-    ),
 }

@@ -58,13 +58,16 @@ def effective_namespace(schema: Schema, api_version: str, kind: str, namespace: 
 
 class Resource:
     __slots__ = (
-        "behavior", "file", "name_change", "kind_change", "needs_hash", "obj", "prefixes", "previous",
-        "suffixes", "variables",
+        "_id", "behavior", "blank", "file", "kind_change", "name_change", "needs_hash", "obj",
+        "prefixes", "previous", "suffixes", "variables",
     )  # fmt: skip
 
-    def __init__(self, obj: dict[str, Any], file: str = "") -> None:
+    def __init__(self, obj: dict[str, Any], file: str = "", *, blank: bool = True) -> None:
         self.obj = obj
         self.file = file
+        # Whether some key may have no value at all.
+        self.blank = blank
+        self._id: Id | None = None
         # (kind, name, namespace) before each change of name or namespace, oldest first.
         self.previous: list[tuple[str, str, str]] = []
         self.prefixes: list[str] = []
@@ -103,15 +106,23 @@ class Resource:
     def set_name(self, name: str) -> None:
         metadata = self.obj["metadata"]
         metadata["name"] = untagged_over(metadata.get("name"), name)
+        self._id = None
+
+    def touch(self) -> None:
+        """The id may have changed."""
+        self._id = None
 
     def id(self, schema: Schema) -> Id:
+        if self._id is not None:
+            return self._id
         api_version, kind = self.api_version, self.kind
         namespace = self.namespace
         if schema.is_cluster_scoped(api_version, kind):
             namespace = NOWHERE
         elif not namespace:
             namespace = "default"
-        return Id(api_version, kind, self.name, namespace)
+        self._id = Id(api_version, kind, self.name, namespace)
+        return self._id
 
     def previous_ids(self) -> Iterator[Id]:
         api_version = self.api_version
@@ -119,7 +130,7 @@ class Resource:
             yield Id(api_version, kind, name, namespace)
 
     def original_id(self, schema: Schema) -> Id:
-        return next(self.previous_ids(), None) or self.id(schema)
+        return next(self.previous_ids()) if self.previous else self.id(schema)
 
     def remember(self, schema: Schema) -> None:
         """Note what the resource is called now, because that may change."""
@@ -165,6 +176,8 @@ class ResMap:
     def changed(self) -> None:
         """Ids or members are no longer what they were."""
         self._index = None
+        for resource in self.items:
+            resource.touch()
 
     def index(self) -> dict[Id, Resource]:
         if self._index is None:

@@ -52,7 +52,11 @@ class Gathered:
     variables: Variables = field(default_factory=dict)
 
     def add_config(self, config: Config) -> Config:
-        self.config = config if self.config is None else self.config.merged(config)
+        if self.config is None and config is configs.default():
+            self.config = config
+        else:
+            # Not the same as just taking it over: merging drops what an earlier spec covers.
+            self.config = (self.config or configs.empty()).merged(config)
         return self.config
 
     def add(self, other: Gathered, file: str) -> None:
@@ -95,7 +99,7 @@ def build(files: FileSystem, path: str) -> list[Resource]:
 def _load(loader: Loader) -> tuple[Fields, str]:
     found = []
     for name in FILE_NAMES:
-        path = loader.path(name)
+        path = f"{loader.root}/{name}" if loader.root else name
         data = loader.files.read(path)
         if data is not None:
             found.append((data, path))
@@ -134,7 +138,9 @@ def _schema(loader: Loader, fields: Fields, file: str) -> openapi.Schema | None:
 def _drop_local(resources: ResMap) -> None:
     kept = []
     for resource in resources:
-        local = resource.texts("annotations").get("config.kubernetes.io/local-config", "false")
+        local = "false"
+        if "annotations" in resource.obj.get("metadata", ()):
+            local = resource.texts("annotations").get(_LOCAL, "false")
         if not resource.name or not resource.kind:
             raise Broken("missing metadata.name in object", file=resource.file)
         if local == "false":
@@ -144,6 +150,7 @@ def _drop_local(resources: ResMap) -> None:
         resources.changed()
 
 
+_LOCAL = "config.kubernetes.io/local-config"
 _OWN_ANNOTATIONS = (
     "internal.config.kubernetes.io/path",
     "internal.config.kubernetes.io/index",
@@ -213,10 +220,11 @@ class _Target:
     def _resources(self, paths: Any, into: Gathered) -> None:
         for path in paths:
             try:
-                if self.loader.is_file(path):
-                    into.resources.extend(self.loader.resources(path))
-                else:
+                found = None if path.startswith("..") else self.loader.find_resources(path)
+                if found is None:
                     self._base(path, into)
+                else:
+                    into.resources.extend(found)
             except RenderError as error:
                 raise error.at(self.file)
 

@@ -135,6 +135,7 @@ def _rename(resources: ResMap, prefix: str, suffix: str, specs: list[FieldSpec])
                 (resource.prefixes if prefix else resource.suffixes).append(prefix or suffix)
                 resource.remember(resources.schema)
             visit(resource, spec, put, str)
+            resource.touch()
     resources.changed()
 
 

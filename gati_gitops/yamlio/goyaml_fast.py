@@ -19,10 +19,10 @@ from gati_gitops.yamlio.goyaml_scalars import BLANK, Quoted, resolve, resolve_co
 _VALUE = (
     r'"[^"\\\n]*"|\'[^\'\n]*\'|\{\}|\[\]|\|[-+]?'
     # Plain text: no colon before a space, no space before a hash or another space.
-    r"|(?:[A-Za-z0-9_/.$+(~=;^]|-(?=[!-~]))(?:[!-9;-~]|:(?=[!-~])| (?=[!-\"$-~]))*"
+    r"|(?:[A-Za-z0-9_/.$+(~=;^]|-(?=[!-~]))(?:[!-9;-~]++|:(?=[!-~])| (?=[!-\"$-~]))*+"
 )
 _ROW: Final = re.compile(
-    rf"^(?:( *)((?:- )*)(?:([A-Za-z_$][\w./$-]*):(?: +({_VALUE}))?|({_VALUE})) *| *(?:#.*)?|(.*))$",
+    rf"^(?:( *+)((?:- )*+)(?:([A-Za-z_$][\w./$-]*+):(?= |$))? *+({_VALUE})?+ *+| *+#.*|(.*))$",
     re.MULTILINE | re.ASCII,
 )
 # Keys that are not strings to one of the two libraries.
@@ -34,7 +34,6 @@ _NOT_KEYS: Final = frozenset(
 # A comment that is a JSON object would steer kustomize's merging.
 _STEERING: Final = re.compile(r"#[#\s]*\{")
 _FOREIGN: Final = re.compile(r"[^\n -~]")
-_EMPTY: Final = {"{}": dict, "[]": list}
 
 Spell = Callable[[str], Any]
 
@@ -49,14 +48,19 @@ def config_scalar(raw: str) -> Any:
     return raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
 
 
+class Documents(list[Any]):
+    """What a text holds; `blank` when some key of it has no value at all."""
+
+    blank = False
+
+
 def read_block_style(  # noqa: C901: one loop over the lines; parts of it as calls cost a third
     text: str, spell: Spell = resource_scalar, blank: Any = BLANK
-) -> list[Any] | None:
+) -> Documents | None:
     """The documents of a text, or None when it is not all in plain block style."""
     if _FOREIGN.search(text) or _STEERING.search(text):
         return None
-    rows = _ROW.findall(text)
-    documents: list[Any] = []
+    documents = Documents()
     # Open containers, outermost first, and the columns that their entries stand in.
     open_: list[Any] = []
     columns: list[int] = []
@@ -65,49 +69,21 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
     # The mapping and key that the line before left without a value.
     owner: Any = None
     gap = ""
+    gaps = 0
     lines: list[str] = []
-    number = -1
-    last = len(rows)
-    while (number := number + 1) < last:
-        indent, dashes, key, value, item, other = rows[number]
-        if other:
-            return None
-        if not key and not item:
+    skip = 0
+    for number, (indent, dashes, key, value, other) in enumerate(_ROW.findall(text)):
+        if number < skip:
+            continue
+        if not key and not value:
+            if other or dashes:
+                return None
             continue
         here = len(indent)
-        if not dashes:
-            if not key:
-                if item != "---" or here:
-                    return None
-                if open_:
-                    documents.append(open_[0])
-                    open_, columns, top, column, owner = [], [], None, -1, None
-                elif documents:
-                    return None
-                continue
-            if owner is not None and here > column:
-                top = owner[gap] = {}
-                column = here
-                open_.append(top)
-                columns.append(here)
-            elif here != column or type(top) is not dict:
-                while columns and (columns[-1] > here or type(open_[-1]) is list):
-                    open_.pop()
-                    columns.pop()
-                if open_:
-                    if columns[-1] != here:
-                        return None
-                    top = open_[-1]
-                elif here or top is not None:
-                    return None
-                else:
-                    top = {}
-                    open_.append(top)
-                    columns.append(here)
-                column = here
-        else:
+        if dashes:
             if owner is not None and here >= column:
                 top = owner[gap] = []
+                gaps -= 1
                 open_.append(top)
                 columns.append(here)
             else:
@@ -141,8 +117,42 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
                 column += 2
                 open_.append(top)
                 columns.append(column)
+        elif here != column or type(top) is not dict:
+            if not key:
+                if value != "---" or here:
+                    return None
+                if open_:
+                    documents.append(open_[0])
+                    open_, columns, top, column, owner = [], [], None, -1, None
+                elif documents:
+                    return None
+                continue
+            if owner is not None and here > column:
+                top = owner[gap] = {}
+                gaps -= 1
+                open_.append(top)
+                columns.append(here)
             else:
-                value = item
+                while columns and (columns[-1] > here or type(open_[-1]) is list):
+                    open_.pop()
+                    columns.pop()
+                if open_:
+                    if columns[-1] != here:
+                        return None
+                    top = open_[-1]
+                elif here or top is not None:
+                    return None
+                else:
+                    top = {}
+                    open_.append(top)
+                    columns.append(here)
+            column = here
+        elif not key:
+            if value != "---" or here:
+                return None
+            documents.append(open_[0])
+            open_, columns, top, column, owner = [], [], None, -1, None
+            continue
         owner = None
         if key:
             if key in top or key in _NOT_KEYS:
@@ -151,16 +161,18 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
                 top[key] = blank
                 owner = top
                 gap = key
+                gaps += 1
                 continue
-        if value[0] == "|":
-            lines = lines or text.split("\n")
-            block = _literal(lines, number + 1, column, value[1:])
-            if block is None:
-                return None
-            scalar, number = block
-            number -= 1
-        elif value in _EMPTY:
-            scalar = _EMPTY[value]()
+        if value[0] in "|{[":
+            if value[0] == "|":
+                lines = lines or text.split("\n")
+                block = _literal(lines, number + 1, column, value[1:])
+                if block is None:
+                    return None
+                content, skip = block
+                scalar = Quoted(content) if blank is BLANK else content
+            else:
+                scalar = {} if value == "{}" else []
         else:
             scalar = spell(value)
         if key:
@@ -169,6 +181,7 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
             top.append(scalar)
     if open_:
         documents.append(open_[0])
+    documents.blank = gaps > 0
     return documents
 
 
@@ -206,4 +219,4 @@ def _literal(
         content += "\n"
     elif chomp == "+":
         content += "\n" * (end - start - len(body) + 1)
-    return Quoted(content), end
+    return content, end

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gati_gitops.yamlio.goyaml_fast import config_scalar, read_block_style
+from gati_gitops.yamlio.goyaml_fast import Documents, config_scalar, read_block_style
 from gati_gitops.yamlio.goyaml_scalars import BLANK, Odd, Quoted, go_float, resolve, resolve_config
 
 _SEPARATOR: Final = re.compile(r"\n---.*\n")
@@ -46,7 +46,7 @@ def decode(data: bytes) -> str:
         raise GoYamlError("the file is not UTF-8", line) from error
 
 
-def read_resources(text: str) -> list[Any]:
+def read_resources(text: str) -> Documents:
     """The documents of a manifest or patch; empty ones are left out."""
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
@@ -65,8 +65,9 @@ def read_config(text: str) -> Any:
     return builder.document()
 
 
-def _read_slowly(text: str) -> list[Any]:
-    documents = []
+def _read_slowly(text: str) -> Documents:
+    documents = Documents()
+    documents.blank = True  # perhaps
     line = 0
     for chunk in _split(text):
         value = _Builder(chunk, line, config=False).document()
@@ -88,7 +89,7 @@ def _split(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _unwrap(documents: list[Any]) -> list[Any]:
+def _unwrap(documents: Documents) -> Documents:
     """A lone List or ResourceList stands for its items."""
     if len(documents) != 1 or not isinstance(documents[0], dict):
         return documents
@@ -98,7 +99,9 @@ def _unwrap(documents: list[Any]) -> list[Any]:
     if "items" not in only and "functionConfig" not in only:
         return documents
     items = only.get("items")
-    return items if isinstance(items, list) else []
+    unwrapped = Documents(items if isinstance(items, list) else ())
+    unwrapped.blank = documents.blank
+    return unwrapped
 
 
 def steering_comment(text: str) -> str:
@@ -176,9 +179,9 @@ class _Builder:
                 raise GoYamlError(
                     f"the tag {event.tag} is not supported", self._line(event), unsupported=True
                 )
-            return Quoted(event.value)
+            return str(event.value) if self.config else Quoted(event.value)
         if not event.implicit[0]:
-            return event.value if self.config else Quoted(event.value)
+            return str(event.value) if self.config else Quoted(event.value)
         if event.value == "<<":
             return _MERGE
         return resolve_config(event.value) if self.config else resolve(event.value)

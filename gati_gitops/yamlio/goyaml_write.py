@@ -20,6 +20,7 @@ _SAFE: Final = re.compile(
     r"(?!\.\.\.)[\w/.$(+=;^<~](?:[\w/.$()+=;^<>~,?\[\]{}!&*|'\"%@`-]| (?! |#|\Z)|:(?=[\w/]))*\Z",
     re.ASCII,
 )
+_WIDTH: Final = 80
 _INDICATORS: Final = frozenset("#,[]{}&*!|>'\"%@`")
 _UNPRINTABLE: Final = re.compile(r"[^\n -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 _FORBIDDEN: Final = re.compile(r"[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
@@ -55,9 +56,15 @@ def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) ->
             _item(item, f"{indent}: ", indent, deeper, lines)
         elif isinstance(item, str):
             if "\n" in item:
-                lines.append(f"{lead}{spelled}: {_text(item, deeper)}")
+                line = f"{lead}{spelled}: {_text(item, deeper)}"
+                if len(line) > _WIDTH and "\n" not in line:
+                    line = _folded(line, len(lead) + len(spelled) + 2, deeper)
+                lines.append(line)
             else:
-                lines.append(f"{lead}{spelled}: {_spelling(item)}")
+                line = f"{lead}{spelled}: {_spelling(item)}"
+                if len(line) > _WIDTH and " " in item:
+                    line = _folded(line, len(lead) + len(spelled) + 2, deeper)
+                lines.append(line)
         elif type(item) is dict:
             if item:
                 lines.append(f"{lead}{spelled}:")
@@ -90,7 +97,10 @@ def _sequence(value: list[Any], lead: str, indent: str, lines: list[str]) -> Non
 
 def _item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> None:
     if isinstance(item, str):
-        lines.append(lead + (_text(item, deeper) if "\n" in item else _spelling(item)))
+        line = lead + (_text(item, deeper) if "\n" in item else _spelling(item))
+        if len(line) > _WIDTH and " " in item and "\n" not in line:
+            line = _folded(line, len(lead), deeper)
+        lines.append(line)
     elif isinstance(item, Cell):
         _item(item.value, lead, indent, deeper, lines)
     elif isinstance(item, dict) and item:
@@ -99,6 +109,31 @@ def _item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> N
         _sequence(item, lead + "- ", deeper, lines)
     else:
         lines.append(lead + _other(item))
+
+
+def _folded(line: str, start: int, indent: str) -> str:
+    """The line with its scalar, which begins at `start`, broken at spaces beyond the width."""
+    quote = line[start] if line[start] in "\"'" else ""
+    first, last = (start + 1, len(line) - 2) if quote else (-1, len(line))
+    result = [line[:start]]
+    column = start
+    after_space = False
+    for at in range(start, len(line)):
+        char = line[at]
+        if char != " " or after_space or column <= _WIDTH or not first < at < last:
+            result.append(char)
+            column += 1
+        elif line[at + 1] == " " and quote != '"':
+            result.append(char)
+            column += 1
+        else:
+            result.append("\n" + indent)
+            column = len(indent)
+            if line[at + 1] == " ":
+                result.append("\\")
+                column += 1
+        after_space = char == " "
+    return "".join(result)
 
 
 def _other(value: Any) -> str:
