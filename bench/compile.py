@@ -88,9 +88,8 @@ def main() -> None:
     for where in places:
         small, _ = measure(where, sizes[0])
         large, _ = measure(where, sizes[1])
-        print(
-            f"{'':>9} {sizes[1] // sizes[0]} times the units cost {large / small:.1f} times the time"
-        )
+        more = sizes[1] // sizes[0]
+        print(f"{'':>9} {more} times the units cost {large / small:.1f} times the time")
 
 
 if __name__ == "__main__":
