@@ -10,6 +10,7 @@ import difflib
 import io
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -121,8 +122,10 @@ class _Story:
         arguments = ("render", f"{OVERLAY}/handler-checkout")
         self._command(f"gati-gitops {' '.join(arguments)}")
         lines = _captured(arguments).splitlines()
-        kinds = [line.partition(": ")[2] for line in lines if line.startswith("kind: ")]
-        self._line(self._paint("dim", f"({len(lines)} lines: {', '.join(kinds)}; of the route:)"))
+        kinds = Counter(line.partition(": ")[2] for line in lines if line.startswith("kind: "))
+        counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+        self._line(self._paint("dim", f"({len(lines)} lines: {counted}."))
+        self._line(self._paint("dim", "The end of its route:)"))
         self._lines(_rule_with(lines, "name: split"))
 
     def _new_version(self) -> None:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENTS = sorted(
-    [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")],
-    key=lambda path: path.name,
-)
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "examples/shop/README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>file|not run): (?P<about>[^\n]+?) -->\n)?"
     r"^```(?P<language>\w*)(?: exit=(?P<exit>\d+))?\n(?P<body>.*?)^```$",

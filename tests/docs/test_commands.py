@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks, matches
 
-NAMES = [path.name for path in DOCUMENTS]
+NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
 MAY_NOT_RUN = 6
 
 
@@ -81,3 +81,10 @@ def test_every_link_leads_somewhere(document):
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md"])
 def test_the_first_pages_are_short(name):
     assert len((ROOT / name).read_text().splitlines()) <= 120
+
+
+def test_the_architecture_has_a_paragraph_for_every_part():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    package = ROOT / "gati_gitops"
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in package.glob("*/__init__.py")}
+    assert {folder for folder in folders if f"**`{folder}`**" not in text} == set()
