@@ -11,6 +11,7 @@ import click
 @click.group(
     "crds",
     invoke_without_command=True,
+    subcommand_metavar="",
     short_help="Print CRDs or JSON Schemas.",
 )
 @click.option(
@@ -30,12 +31,12 @@ import click
 )
 @click.pass_context
 def command(context: click.Context, format_: str, output: str) -> None:
-    r"""Print the CRDs of our kinds, or write them to a folder.
+    """Print the CRDs of our kinds, or write them to a folder.
 
     \b
     gati-gitops crds | kubectl apply --server-side -f -
     gati-gitops crds --format jsonschema --output .schemas
-    """
+    """  # noqa: D301 - click's mark for lines that stay as they are
     if context.invoked_subcommand is not None:
         return
     if output == "-":

@@ -56,6 +56,10 @@ def test_a_folder_that_cannot_be_written_is_explained(tmp_path: Path):
         run("--output", str(file))
 
 
+def test_help_shows_whole_command_lines():
+    assert b"  gati-gitops crds --format jsonschema --output .schemas\n" in run("--help")
+
+
 def test_help_pays_for_neither_pydantic_nor_yaml():
     code = (
         "import sys; from gati_gitops.cli.crds import command\n"
