@@ -20,7 +20,6 @@ from gati_gitops.disk.writer import apply, locked
 from gati_gitops.tree import OWNED, Changes
 
 PER_FOLDER = 5
-ROUNDS = 5
 
 
 def tree(count: int, size: int = 1024, fill: bytes = b"x") -> Changes:
@@ -77,13 +76,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="small numbers: does it run at all")
     parser.add_argument("--at", type=Path, help="a folder on the disk to measure")
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     count = 200 if options.smoke else 20_000
     work = Path(tempfile.mkdtemp(prefix="gati-bench-disk-", dir=options.at))
     times: dict[str, list[float]] = {}
     new, changed = tree(count), tree(count, fill=b"y")
     one = dict([next(iter(changed.items()))])
-    for turn in range(1 if options.smoke else ROUNDS):
+    for turn in range(1 if options.smoke else options.rounds):
         for name, writer in (("bare", bare), ("bare+sync", bare_durable), ("ours", ours)):
             root = work / f"{name}-{turn}"
             root.mkdir()

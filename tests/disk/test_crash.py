@@ -172,6 +172,15 @@ def test_a_reader_never_meets_a_torn_file_that_was_there_before(tmp_path):
         assert found(root)[path] in (OLD[path], NEW[path]), STEPS[at]
 
 
+def test_a_temporary_file_goes_even_if_its_target_was_deleted_meanwhile(tmp_path):
+    root = put(tmp_path / "out", OLD)
+    at = STEPS.index("write base/shop/cart/.gati-gitops.tmp, half done")
+    killed(root, lambda: write(root, CHANGES), at)
+    (root / "base/shop/cart/changed.yaml").unlink()
+    finish(root)
+    assert found(root) == NEW
+
+
 def test_git_does_not_see_a_journal_that_was_left(tmp_path):
     root = put(tmp_path / "out", OLD)
     killed(root, lambda: write(root, CHANGES), COMMIT + 1)

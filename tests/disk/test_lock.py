@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gati_gitops.disk import lock
 from gati_gitops.disk.paths import PRIVATE
 from gati_gitops.disk.writer import locked
 from gati_gitops.errors import Refused
@@ -74,6 +75,30 @@ def test_folders_that_are_not_there_are_made_for_as_long_as_they_are_used(tmp_pa
     with locked(tmp_path / "a" / "b") as held:
         assert held.is_dir()
     assert found(tmp_path) == {}
+
+
+def test_a_file_that_was_deleted_while_we_reached_for_it_is_no_lock(tmp_path, monkeypatch):
+    real, calls = lock.fcntl.flock, []
+
+    def late(file, how):
+        if not calls:
+            (tmp_path / PRIVATE / "lock").unlink()  # What the run before us does as it ends.
+        calls.append(how)
+        return real(file, how)
+
+    monkeypatch.setattr(lock.fcntl, "flock", late)
+    with locked(tmp_path):
+        assert len(calls) == 2
+        with pytest.raises(Refused), locked(tmp_path):
+            pass
+
+
+def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
+    put(tmp_path, {"theirs": b"theirs", f"out/{PRIVATE}/.gitignore": b""})
+    (tmp_path / "out" / PRIVATE / "lock").symlink_to(tmp_path / "theirs")
+    with pytest.raises(Refused), locked(tmp_path / "out"):
+        pass
+    assert (tmp_path / "theirs").read_bytes() == b"theirs"
 
 
 def test_never_two_at_a_time_though_the_file_comes_and_goes(tmp_path):

@@ -61,6 +61,23 @@ def test_files_are_plain_and_readable(tmp_path):
     assert {(tmp_path / "base" / name).stat().st_mode & 0o777 for name in ("run", "new")} == {0o644}
 
 
+def test_a_disk_that_takes_three_bytes_at_a_time(tmp_path, monkeypatch):
+    put(tmp_path, OLD)
+    real = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda file, content: real(file, content[:3]))
+        write(tmp_path, CHANGES)
+    assert found(tmp_path) == after(OLD, CHANGES)
+
+
+@pytest.mark.parametrize("old", [{}, OLD], ids=["empty", "full"])
+def test_a_path_that_is_both_file_and_folder_is_refused(tmp_path, old):
+    put(tmp_path, old)
+    with pytest.raises(Refused, match="base/a/b would be both a file and a folder"):
+        write(tmp_path, {"base/a/b/c/d": b"", "base/a/b": b"", "base/a/b-c": b""})
+    assert found(tmp_path) == old
+
+
 def test_a_hard_linked_copy_keeps_its_content(tmp_path):
     put(tmp_path, {"base/a": b"old"})
     os.link(tmp_path / "base/a", tmp_path / "backup")
