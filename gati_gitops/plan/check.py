@@ -11,6 +11,8 @@ from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import Rollout
 
+MAX_WEIGHTED = 16
+"""Backends of one rule, by the Gateway API's schema."""
 _BAD_PATH = re.compile(r"//|/\./|/\.\./|/\.\Z|/\.\.\Z|%2[fF]|%(?![0-9A-Fa-f]{2})|#")
 _IDENTITY = {
     "GatiHandler": ("handlerPath", "version"),
@@ -109,6 +111,15 @@ def _weights(units: Sequence[LinkedUnit], rollout: Rollout, env: str) -> Iterato
     for unit in units:
         silent = [version for version in unit.versions if version.weight is None]
         total = sum(version.weight or 0 for version in unit.versions)
+        weighted = [version for version in unit.versions if version.weight]
+        if len(weighted) > MAX_WEIGHTED:
+            yield _weight_problem(
+                "too-many-weights",
+                weighted[MAX_WEIGHTED],
+                f"{len(weighted)} versions of {unit.name} have a weight; a route splits traffic"
+                f" between at most {MAX_WEIGHTED}",
+                "give weight 0 to some of them",
+            )
         if silent and (len(unit.versions) > 1 or total):
             yield _weight_problem(
                 "weight-missing",

@@ -16,6 +16,7 @@ from gati_gitops.plan.naming import hashed, slug, unit_labels
 from gati_gitops.yamlio.emit import Shared
 
 MAX_RULES = 16
+MAX_BACKENDS = 16
 _PARAMETER = re.compile(r":[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -94,7 +95,11 @@ def _pin_rule(path: Object, pin: Pin) -> Object:
 
 
 def _split_rule(path: Object, split: Sequence[Backend]) -> Object:
-    return {"name": "split", "matches": [{"path": path}], "backendRefs": _backends(split)}
+    # versions without weight stand there only so that a step changes one number: they may go
+    spare = max(0, len(split) - MAX_BACKENDS)
+    idle = {backend.name for backend in [b for b in split if not b.weight][:spare]}
+    kept = [backend for backend in split if backend.name not in idle]
+    return {"name": "split", "matches": [{"path": path}], "backendRefs": _backends(kept)}
 
 
 def _backends(backends: Sequence[Backend]) -> list[Object]:
