@@ -19,6 +19,7 @@ _NOT_LAST = ("/..", "/.")
 _DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
 _UNIT = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _REPEATABLE = ("RequestMirror", "ExtensionRef")
+_REPLACEMENTS = {"ReplaceFullPath": "replaceFullPath", "ReplacePrefixMatch": "replacePrefixMatch"}
 _TOTAL_MATCHES = 128
 
 
@@ -48,19 +49,20 @@ def check_httproute(route: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _parents(parents: Any, at: Trail) -> Iterator[Finding]:
-    seen: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
+    seen: dict[tuple[Any, ...], list[str]] = {}
     for index, parent in enumerate(_list(parents)):
         group, kind = parent.get("group", GROUP), parent.get("kind", "Gateway")
-        same = seen.setdefault((group, kind, parent.get("name"), parent.get("namespace") or ""), [])
-        section = (parent.get("sectionName") or "", parent.get("port"))
-        if same and (section in same or ("", None) in (section, *same)):
+        parent_key = (group, kind, parent.get("name"), parent.get("namespace") or "")
+        sections = seen.setdefault(parent_key, [])
+        section = parent.get("sectionName") or ""
+        if sections and (section in sections or "" in (section, *sections)):
             yield Finding(
                 (index, at),
                 "duplicate-entry",
                 f"names {parent.get('name')} again, without a sectionName of its own",
                 "give each reference another sectionName",
             )
-        same.append(section)
+        sections.append(section)
 
 
 def _rule(rule: dict[str, Any], at: Trail) -> Iterator[Finding]:
@@ -136,17 +138,39 @@ def _filter(item: dict[str, Any], rule: dict[str, Any], at: Trail) -> Iterator[F
             yield Finding((other, at), "bad-value", message)
     for name in ("requestRedirect", "urlRewrite"):
         path = _dict(_dict(item.get(name)).get("path"))
+        yield from _replacement(path, ("path", (name, at)))
         if path.get("type") == "ReplacePrefixMatch" and not _one_prefix(rule):
             message = (
                 "can replace a prefix only in a rule with exactly one match, of type PathPrefix"
             )
             yield Finding(("path", (name, at)), "bad-value", message)
-    mirror = _dict(item.get("requestMirror"))
-    if mirror:
-        yield from _port(_dict(mirror.get("backendRef")), ("backendRef", ("requestMirror", at)))
+    if isinstance(item.get("requestMirror"), dict):
+        yield from _mirror(item["requestMirror"], ("requestMirror", at))
+    for name, allowed in _dict(item.get("cors")).items():
+        if isinstance(allowed, list) and "*" in allowed and len(allowed) > 1:
+            message = "must not have '*' beside other values"
+            yield Finding((name, ("cors", at)), "bad-value", message)
+
+
+def _mirror(mirror: dict[str, Any], at: Trail) -> Iterator[Finding]:
+    yield from _port(_dict(mirror.get("backendRef")), ("backendRef", at))
     if "percent" in mirror and "fraction" in mirror:
-        message = "must have only one of percent and fraction"
-        yield Finding(("requestMirror", at), "bad-value", message)
+        yield Finding(at, "bad-value", "must have only one of percent and fraction")
+    fraction = _dict(mirror.get("fraction"))
+    above, below = fraction.get("numerator"), fraction.get("denominator", 100)
+    if isinstance(above, int) and isinstance(below, int) and above > below:
+        message = "must not have a numerator above the denominator"
+        yield Finding(("fraction", at), "bad-value", message)
+
+
+def _replacement(path: dict[str, Any], at: Trail) -> Iterator[Finding]:
+    for type_, field in _REPLACEMENTS.items():
+        if path.get("type") == type_ and field not in path:
+            message = f"is missing; a path of type {type_} needs it"
+            yield Finding((field, at), "missing-field", message)
+        if field in path and isinstance(path.get("type"), str) and path["type"] != type_:
+            message = f"belongs to a path of type {type_}"
+            yield Finding((field, at), "bad-value", message)
 
 
 def _one_prefix(rule: dict[str, Any]) -> bool:

@@ -13,6 +13,10 @@ MIRROR = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "a",
 TWICE = [{"path": {"value": "/a"}}, {"path": {"value": "/b"}}]
 
 
+def mirror(**share):
+    return {"type": "RequestMirror", "requestMirror": {**MIRROR["requestMirror"], **share}}
+
+
 def found(value) -> list[str]:
     return [f"{finding.path[-1]} {finding.message}" for finding in check_httproute(value)]
 
@@ -73,6 +77,34 @@ def test_passes(path, new):
             "spec.rules.1.filters",
             [{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "a"}}}],
             "port is missing",
+        ),
+        (
+            "spec.rules.1.filters",
+            [{"type": "URLRewrite", "urlRewrite": {"path": {"type": "ReplaceFullPath"}}}],
+            "replaceFullPath is missing",
+        ),
+        (
+            "spec.rules.1.filters",
+            [
+                {
+                    "type": "URLRewrite",
+                    "urlRewrite": {
+                        "path": {**PREFIX, "type": "ReplaceFullPath", "replaceFullPath": "/"}
+                    },
+                }
+            ],
+            "replacePrefixMatch belongs to a path of type ReplacePrefixMatch",
+        ),
+        (
+            "spec.rules.1.filters",
+            [{"type": "CORS", "cors": {"allowOrigins": ["*", "https://a.b"]}}],
+            "must not have '*' beside other values",
+        ),
+        ("spec.rules.1.filters", [mirror(fraction={"numerator": 101})], "numerator above"),
+        (
+            "spec.rules.1.filters",
+            [mirror(percent=5, fraction={"numerator": 5})],
+            "only one of percent and fraction",
         ),
         (
             "spec.rules.1.backendRefs.0.filters",
