@@ -112,7 +112,7 @@ class TestPartials:
         specs = load_texts(
             {
                 **FILES,
-                "environments/prod/a.yaml": PARTIAL + "  env: {A: env, B: env}\n",
+                "environments/prod/users.yaml": PARTIAL + "  env: {A: env, B: env}\n",
                 "environments/prod/clusters/eu-1/a.yaml": PARTIAL.replace(
                     "  replicas: 5\n", "  env: {B: eu}\n"
                 ),
@@ -123,7 +123,7 @@ class TestPartials:
         assert europe.model.spec.replicas == 5
         assert europe.files == (
             "a.yaml",
-            "environments/prod/a.yaml",
+            "environments/prod/users.yaml",
             "environments/prod/clusters/eu-1/a.yaml",
         )
         assert specs.on("prod", "us-1").handlers[0].model.spec.env == {"A": "env", "B": "env"}
@@ -180,6 +180,17 @@ class TestPartials:
             ("a.yaml", "0 is below 1"),
             ("environments/prod/a.yaml", "-5 is below 0"),
         ]
+
+    def test_what_the_base_lacks_is_not_the_fault_of_its_partial(self) -> None:
+        base = HANDLER.replace("  port: 3000\n", "")
+        problem = only({**FILES, "a.yaml": base, "environments/prod/a.yaml": PARTIAL})
+        assert problem.place == Place("a.yaml", 5, 1)
+
+    def test_what_the_base_lacks_may_be_in_its_partials_for_none(self) -> None:
+        base = HANDLER.replace("  port: 3000\n", "")
+        partial = PARTIAL + "  port: 0\n"
+        found = problems({**FILES, "a.yaml": base, "environments/prod/a.yaml": partial})
+        assert [p.place.file for p in found] == ["a.yaml", "environments/prod/a.yaml"]
 
     def test_a_partial_needs_a_base(self) -> None:
         problem = only({**FILES, "environments/prod/a.yaml": PARTIAL.replace("user", "usre")})
