@@ -1,4 +1,4 @@
-"""Write crds/, base/ and overlays/ at the top of the repository: what examples/shop compiles to.
+"""Write what is generated: base/, overlays/, crds/ and schemas of examples/shop, docs/errors.md.
 
     python scripts/regen.py           compile on top of what stands there, as a merge would
     python scripts/regen.py --anew    forget all of it and play the shop's story from its beginning
@@ -10,6 +10,7 @@ rollout decided. It is only needed again when a kept release folder should follo
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from gati_gitops.disk.specs import read_specs
 from gati_gitops.disk.writer import Held, apply, locked, recover
 from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.store import ledger_data, ledger_from
+from gati_gitops.report.rules import RULES
 from gati_gitops.spec.load import load
 from gati_gitops.spec.schema_editor import COMBINED, ENVIRONMENT, json_schema_files
 from gati_gitops.yamlio.emit import dump
@@ -102,6 +104,7 @@ def main(arguments: list[str]) -> int:
         result = compiled(specs(SHOP), root)
     print(f"{len(result.changes)} files changed")
     write_schemas(SHOP / ".gati")
+    write_codes(ROOT / "docs" / "errors.md")
     return 0
 
 
@@ -142,6 +145,15 @@ def write_schemas(folder: Path) -> None:
     for name, content in json_schema_files().items():
         if name in (COMBINED, ENVIRONMENT):
             (folder / name).write_bytes(content)
+
+
+def write_codes(document: Path) -> None:
+    """The table of codes, from the one place that explains them."""
+    rows = "".join(f"| `{code}` | {why} | {fix} |\n" for code, (why, fix) in sorted(RULES.items()))
+    text = document.read_text()
+    document.write_text(
+        re.sub(r"(?m)(^\|---.*\n)(?:\|.*\n)*", lambda m: m[1] + rows, text, count=1)
+    )
 
 
 def _first_promotion(root: Path) -> Iterator[Decision]:

@@ -95,6 +95,10 @@ RULES = {
         "A text or list is longer than its limit",
         "Shorten it.",
     ),
+    "too-many-weights": (
+        "More versions have a weight than a route can split traffic between",
+        "Give weight 0 to some of them.",
+    ),
     "unknown-cluster": (
         "A partial document names a cluster that its environment does not have",
         "Rename the folder, or add the cluster to gati.yaml.",

@@ -53,4 +53,4 @@ def test_every_rule_is_used():
 
 def test_the_document_has_every_rule_and_no_other():
     documented = {m[1]: (m[2], m[3]) for m in ROW.finditer((ROOT / "docs/errors.md").read_text())}
-    assert documented == RULES, "write docs/errors.md again from gati_gitops/report/rules.py"
+    assert documented == RULES, "run `make regen`"
