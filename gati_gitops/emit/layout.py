@@ -8,6 +8,7 @@ from typing import Any
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.namespace import namespace
 from gati_gitops.emit.release import KUSTOMIZATION
+from gati_gitops.plan.units import routing
 from gati_gitops.spec.project import Environment, GatiProject
 from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump
@@ -84,7 +85,7 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
         "revisions": settings.revisions,
         "onDelete": settings.on_delete,
         "clusters": {
-            name: _dump(cluster.model_copy(update={"routing": cluster.routing or settings.routing}))
+            name: _dump(cluster.model_copy(update={"routing": routing(settings, name)}))
             for name, cluster in sorted(settings.clusters.items())
         },
     }

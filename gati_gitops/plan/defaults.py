@@ -115,6 +115,18 @@ def scaling(workload: RunningWorkload) -> Scaling:
     return _scaler(wanted, workload.replicas)
 
 
+def _complete(behavior: dict[str, Any]) -> dict[str, Any]:
+    """What the API server fills in where a behavior says only a part."""
+    percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
+    pods = {"type": "Pods", "value": 4, "periodSeconds": 15}
+    up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent]}
+    down = {"selectPolicy": "Max", "policies": [percent]}
+    return {
+        "scaleUp": {**up, **behavior.get("scaleUp", {})},
+        "scaleDown": {**down, **behavior.get("scaleDown", {})},
+    }
+
+
 def _scaler(wanted: Autoscaling, replicas: int) -> Scaling:
     start = max(1, min(replicas, wanted.max or replicas))
     low = max(wanted.min if wanted.min is not None else start, wanted.warm_floor or 0)
@@ -134,7 +146,7 @@ def _scaler(wanted: Autoscaling, replicas: int) -> Scaling:
         behavior=behavior or None,
     )
     if wanted.type == "hpa":  # its controller has one interval for all
-        return found
+        return replace(found, behavior=_complete(found.behavior) if found.behavior else None)
     polling, cooldown = wanted.polling_interval_seconds, wanted.cooldown_seconds
     return replace(
         found,

@@ -128,7 +128,12 @@ class Planner:
 
 
 def routing(settings: Environment, cluster: str) -> Routing:
-    return settings.clusters[cluster].routing or settings.routing
+    """The environment's routing, with what the cluster says itself laid over it."""
+    own = settings.clusters[cluster].routing
+    if own is None:
+        return settings.routing
+    said = {name: getattr(own, name) for name in own.model_fields_set}
+    return settings.routing.model_copy(update=said)
 
 
 def _route(unit: LinkedUnit, settings: Environment, cluster: str) -> Route | None:

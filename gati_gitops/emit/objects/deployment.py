@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -13,6 +14,7 @@ from gati_gitops.plan.naming import selector
 from gati_gitops.spec.workload import Drain, EnvRef, Security, Volume
 from gati_gitops.yamlio.emit import Shared
 
+_REFERENCE = re.compile(r"(?<!\$)\$\(([^)]+)\)")
 FILES_DIGEST = "gati.dev/files-digest"
 
 _STRATEGY = Shared(
@@ -151,7 +153,24 @@ def _env(release: Release) -> list[Object]:
     }
     for name, ref in release.workload.env_refs.items():
         values[name] = {"name": name, "valueFrom": _env_ref(ref)}
-    return [values[name] for name in sorted(values)]
+    return _in_order(values)
+
+
+def _in_order(values: dict[str, Object]) -> list[Object]:
+    """By name, but after what a value refers to: Kubernetes expands only what stands before."""
+    found: dict[str, Object] = {}
+    waiting = sorted(values, reverse=True)
+    begun: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        references = set(_REFERENCE.findall(values[name].get("value", ""))) & values.keys()
+        missing = sorted(references - begun - found.keys(), reverse=True)
+        if name not in begun and missing:
+            waiting += [name, *missing]
+        else:
+            found.setdefault(name, values[name])
+        begun.add(name)
+    return list(found.values())
 
 
 def _env_ref(ref: EnvRef) -> Object:

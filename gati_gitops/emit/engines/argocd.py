@@ -1,0 +1,138 @@
+"""Argo CD: an Application per sync root, and two AppProjects with the rights that those need.
+
+Applications carry no finalizer, so deleting one deletes nothing that it synced. No waves and no
+hooks: all objects of a root are applied together, and what takes traffic from a crashing version
+waits for nobody's health.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
+from gati_gitops.emit.engines.roots import Root, identity
+from gati_gitops.emit.engines.target import Target
+from gati_gitops.emit.objects.meta import Object, named
+from gati_gitops.spec.sync import IN_CLUSTER
+
+_API = "argoproj.io/v1alpha1"
+_PATHS = "argocd.argoproj.io/manifest-generate-paths"
+# With `refresh` a retry takes the newest commit, so a bad one never delays the one that mends it.
+_RETRY = {
+    "limit": 10,
+    "refresh": True,
+    "backoff": {"duration": "5s", "factor": 2, "maxDuration": "1m"},
+}
+
+
+def argocd_objects(
+    target: Target, roots: Sequence[Root], crds: Iterable[str]
+) -> dict[str, list[Object]]:
+    """File to objects."""
+    files = {"project.yaml": [_units_project(target, roots), _cluster_project(target, roots, crds)]}
+    for root in roots:
+        files[root.file] = [_application(target, root)]
+    return files
+
+
+def _application(target: Target, root: Root) -> Object:
+    base = f";/{target.at(root.base)}" if root.base else ""
+    # An empty root of units is always a decision; of namespaces and CRDs it would be an accident.
+    automated = {"prune": True, "selfHeal": True, "allowEmpty": not root.guarded, "enabled": True}
+    options = ["ServerSideApply=true", "PruneLast=true"]
+    destination = {**_cluster(target)}
+    if root.namespace:
+        destination["namespace"] = root.namespace
+    return {
+        **_named(target, "Application", root.name, root, {_PATHS: f".{base}"}),
+        "spec": {
+            "project": _project_name(target, root),
+            "source": {
+                "repoURL": target.sync.repository,
+                "targetRevision": target.sync.branch,
+                "path": target.at(root.folder),
+            },
+            "destination": destination,
+            "syncPolicy": {
+                "automated": automated,
+                "syncOptions": [*options, "Prune=confirm"] if root.guarded else options,
+                "retry": _RETRY,
+            },
+        },
+    }
+
+
+def _units_project(target: Target, roots: Sequence[Root]) -> Object:
+    """May hold what units are made of, in their namespaces, and nothing of the cluster's own."""
+    extra = {(kind.group, kind.kind) for kind in target.sync.argocd.kinds}
+    namespaces = sorted({root.namespace for root in roots if not root.guarded})
+    return _project(
+        target,
+        "units",
+        f"The units of {target.project} on {target.cluster} ({target.env}).",
+        [{**_cluster(target), "namespace": namespace} for namespace in namespaces],
+        {
+            "clusterResourceWhitelist": [],
+            "namespaceResourceWhitelist": _kinds({*UNIT_KINDS, *extra}),
+        },
+    )
+
+
+def _cluster_project(target: Target, roots: Sequence[Root], crds: Iterable[str]) -> Object:
+    """May hold our CRDs and namespaces, each by its name."""
+    namespaces = [root.namespace for root in roots if root.guarded and root.namespace]
+    permitted = [
+        {"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition", "name": name}
+        for name in sorted(crds)
+    ] + [{"group": "", "kind": "Namespace", "name": name} for name in namespaces]
+    # Without a list of its own a project may hold every namespaced kind.
+    namespaced = (
+        {"namespaceResourceWhitelist": _kinds(NAMESPACE_KINDS)}
+        if NAMESPACE_KINDS
+        else {"namespaceResourceBlacklist": _kinds([("*", "*")])}
+    )
+    return _project(
+        target,
+        "cluster",
+        f"Namespaces and CRDs of {target.project} on {target.cluster} ({target.env}).",
+        [
+            _cluster(target),
+            *({**_cluster(target), "namespace": namespace} for namespace in namespaces),
+        ],
+        {"clusterResourceWhitelist": permitted, **namespaced},
+    )
+
+
+def _project(
+    target: Target, part: str, words: str, destinations: list[Object], rights: Object
+) -> Object:
+    return {
+        **_named(target, "AppProject", identity(target.env, target.cluster, part), None, {}),
+        "spec": {
+            "description": words,
+            "sourceRepos": [target.sync.repository],
+            "destinations": destinations,
+            **rights,
+        },
+    }
+
+
+def _project_name(target: Target, root: Root) -> str:
+    return identity(target.env, target.cluster, "cluster" if root.guarded else "units")
+
+
+def _cluster(target: Target) -> dict[str, str]:
+    if target.here.name is not None:
+        return {"name": target.here.name}
+    return {"server": target.here.server or IN_CLUSTER}
+
+
+def _kinds(kinds: Iterable[tuple[str, str]]) -> list[Object]:
+    return [{"group": group, "kind": kind} for group, kind in sorted(kinds)]
+
+
+def _named(
+    target: Target, kind: str, name: str, root: Root | None, annotations: dict[str, str]
+) -> Object:
+    labels = target.labels(root)
+    return named(_API, kind, name, target.sync.argocd.namespace, labels, annotations)

@@ -1,0 +1,22 @@
+"""The kinds that Argo CD may apply for us: all that the compiler can write, and no other.
+
+Fixed, not read off today's manifests: Argo CD leaves alone what its project does not permit, so a
+kind that a unit has just stopped using could never be pruned if its right went with it.
+"""
+
+from __future__ import annotations
+
+UNIT_KINDS = (
+    ("", "ConfigMap"),
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    ("apps", "Deployment"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("keda.sh", "ScaledObject"),
+    ("policy", "PodDisruptionBudget"),
+)
+"""Group and kind of everything in the folders of units."""
+
+NAMESPACE_KINDS: tuple[tuple[str, str], ...] = ()
+"""The namespaced kinds in ``_namespace`` folders."""
