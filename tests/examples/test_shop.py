@@ -1,5 +1,6 @@
 """The tree at the top of this repository is what examples/shop compiles to, and it tells a story."""
 
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from gati_gitops.compiler import Compilation, compile_specs
 from gati_gitops.disk.snapshot import DiskSnapshot
 from gati_gitops.disk.specs import read_specs
+from gati_gitops.disk.writer import locked
 from gati_gitops.ledger.model import Ledger, Phase
 from gati_gitops.plan.check import check
 from gati_gitops.spec.load import Specs, load
@@ -123,6 +125,28 @@ def test_people_and_rollouts_left_their_marks(compiled, committed):
     assert ledger(compiled, "prod", "fulfilment/payments", "eu-1").hold
     text = committed["overlays/prod/eu-1/fulfilment/handler-payments/rollout.yaml"].decode()
     assert "\n# asked for by the payments team" in text, "a person's comment was lost"
+
+
+def test_the_story_can_be_played_again(specs, compiled, tmp_path):
+    """`regen.py --anew` comes to the same phases and weights."""
+    regen = runpy.run_path(str(ROOT / "scripts/regen.py"))
+    with locked(tmp_path) as root:
+        regen["play"](SHOP, root)
+    again = compile_specs(specs, DiskSnapshot(tmp_path))
+    assert standing(again) == standing(compiled)
+
+
+def standing(compilation: Compilation) -> list[tuple[str, str, list[tuple[str, str, int]], str]]:
+    return [
+        (
+            placed.outcome.plan.cluster,
+            str(placed.outcome.plan.unit),
+            [(e.id, str(e.phase), e.weight) for e in placed.outcome.ledger.entries],
+            placed.outcome.ledger.hold,
+        )
+        for placed in compilation.units
+        if placed.outcome.plan is not None
+    ]
 
 
 @pytest.mark.kustomize
