@@ -14,6 +14,8 @@ from functools import cache
 from typing import Any
 
 from gati_gitops import __version__
+from gati_gitops.emit.engines import sync_files
+from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
 from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
 from gati_gitops.emit.patch import patches
@@ -30,7 +32,7 @@ from gati_gitops.plan.units import Planner
 from gati_gitops.spec.crds import crd_files
 from gati_gitops.spec.link import Linked, LinkedUnit, link_all
 from gati_gitops.spec.load import Specs
-from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours
+from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours, owned_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +258,25 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))
-            scope.append(f"overlays/{env}/{cluster}")
+            tree.update(_sync(run, env, cluster, keys))
+            scope += [f"overlays/{env}/{cluster}", f"clusters/{cluster}"]
         if wanted:
             tree.update(_environment(run, env, by_cluster))
             scope.append(f"overlays/{env}/sources/{run.source}")
     tree.update(_bases(run, live, planner, scope))
     return tree, scope
+
+
+def _sync(run: _Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
+    """What the cluster's engine needs to sync it."""
+    before, owner = run.output.files(f"clusters/{cluster}"), run.owner(env)
+    if owner.source == run.source:
+        target = target_of(run.specs.project, env, cluster)
+    else:
+        record = run.output.record(f"clusters/{cluster}/{RECORD}")
+        target = recorded_target(record, owner.project, env, cluster)
+    crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
+    return sync_files(target, units, crds, before, owner.file) if target else {}
 
 
 def _environment(run: _Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]]) -> Tree:
@@ -321,7 +336,7 @@ def _bases(run: _Run, live: list[Outcome], planner: Planner, scope: list[str]) -
 def _foreign(before: Snapshot, tree: Mapping[str, bytes], scope: Iterable[str]) -> Iterable[str]:
     """Files in our folders that nobody of us made."""
     for folder in scope:
-        for path in before.paths(folder):
+        for path in owned_paths(before, folder):
             content = before.read(path)
             if content is None or content == tree.get(path) or is_ours(content):
                 continue

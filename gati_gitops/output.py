@@ -99,15 +99,16 @@ class Output:
 
     def settings(self, env: str) -> Mapping[str, Any]:
         """What an environment's owner has set, and who that is."""
-        return self._record(f"overlays/{env}/project.yaml")
+        return self.record(f"overlays/{env}/project.yaml")
 
     def compilers(self, env: str, source: str) -> set[str]:
         """The compiler versions that wrote a source's part of an environment."""
         prefix = f"overlays/{env}/sources/{source}/"
-        records = [self._record(path) for path in self._paths if path.startswith(prefix)]
+        records = [self.record(path) for path in self._paths if path.startswith(prefix)]
         return {str(record.get("compiler", "")) for record in records}
 
-    def _record(self, path: str) -> Mapping[str, Any]:
+    def record(self, path: str) -> Mapping[str, Any]:
+        """A file that remembers something; empty if it is not there."""
         if self._snapshot.read(path) is None:
             return {}
         data = self._yaml(path)

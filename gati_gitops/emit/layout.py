@@ -85,7 +85,10 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
         "revisions": settings.revisions,
         "onDelete": settings.on_delete,
         "clusters": {
-            name: _dump(cluster.model_copy(update={"routing": routing(settings, name)}))
+            # how it is synced is recorded beside its engine's objects
+            name: _dump(
+                cluster.model_copy(update={"routing": routing(settings, name), "sync": None})
+            )
             for name, cluster in sorted(settings.clusters.items())
         },
     }

@@ -16,6 +16,7 @@ from gati_gitops.spec.common import (
     LabelValue,
     Model,
 )
+from gati_gitops.spec.sync import ClusterSync, Sync
 
 Strategy = Literal["manual", "canary", "blue-green", "direct"]
 Revisions = Literal["roll", "refuse", "any"]
@@ -45,6 +46,7 @@ class Cluster(Model):
 
     role: Literal["serving", "standby"] = "serving"
     routing: Routing | None = None
+    sync: ClusterSync | None = None
 
 
 class Rollout(Model):
@@ -97,6 +99,7 @@ class ProjectSpec(Model):
 
     source: DnsLabel | None = Field(None, description="default: the project's name")
     output: Output = Field(default_factory=Output)
+    sync: Sync | None = Field(None, description="without it nothing is written for engines")
     environments: dict[DnsLabel, Environment] = Field(min_length=1)
     rollout: Rollout = Field(default_factory=Rollout)
     promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)
@@ -111,6 +114,11 @@ class ProjectSpec(Model):
                         f"cluster {cluster} is in {owner[cluster]} and in {env}; rename one"
                     )
                 owner[cluster] = env
+                if settings.clusters[cluster].sync is not None and self.sync is None:
+                    raise ValueError(
+                        f"cluster {cluster} has a sync engine, but there is no repository to sync;"
+                        " add spec.sync.repository"
+                    )
         for env, rule in self.promotion.items():
             for name in (env, rule.after):
                 if name not in self.environments:

@@ -37,8 +37,10 @@ def argocd_objects(
 
 def _application(target: Target, root: Root) -> Object:
     base = f";/{target.at(root.base)}" if root.base else ""
-    # An empty root of units is always a decision; of namespaces and CRDs it would be an accident.
-    automated = {"prune": True, "selfHeal": True, "allowEmpty": not root.guarded, "enabled": True}
+    automated = {"prune": True, "selfHeal": True}
+    if not root.guarded:
+        # That no unit is left is always a decision; without namespace or CRD it is an accident.
+        automated["allowEmpty"] = True
     options = ["ServerSideApply=true", "PruneLast=true"]
     destination = {**_cluster(target)}
     if root.namespace:
@@ -71,10 +73,8 @@ def _units_project(target: Target, roots: Sequence[Root]) -> Object:
         "units",
         f"The units of {target.project} on {target.cluster} ({target.env}).",
         [{**_cluster(target), "namespace": namespace} for namespace in namespaces],
-        {
-            "clusterResourceWhitelist": [],
-            "namespaceResourceWhitelist": _kinds({*UNIT_KINDS, *extra}),
-        },
+        # Without a list of its own a project may hold nothing that belongs to the cluster.
+        {"namespaceResourceWhitelist": _kinds({*UNIT_KINDS, *extra})},
     )
 
 
@@ -85,7 +85,7 @@ def _cluster_project(target: Target, roots: Sequence[Root], crds: Iterable[str])
         {"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition", "name": name}
         for name in sorted(crds)
     ] + [{"group": "", "kind": "Namespace", "name": name} for name in namespaces]
-    # Without a list of its own a project may hold every namespaced kind.
+    # But without a list of these it may hold every namespaced kind.
     namespaced = (
         {"namespaceResourceWhitelist": _kinds(NAMESPACE_KINDS)}
         if NAMESPACE_KINDS

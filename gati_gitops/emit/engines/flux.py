@@ -1,7 +1,7 @@
 """Flux: one GitRepository, and a Kustomization per sync root.
 
-``wait: false`` and no ``dependsOn`` on units: while a Kustomization waits for health it takes no new
-commit, so one sick unit would delay the rollback of all. ``deletionPolicy: Orphan`` lets a
+``wait: false`` and no ``dependsOn`` on units: while a Kustomization waits for health it takes no
+new commit, so one sick unit would delay the rollback of all. ``deletionPolicy: Orphan`` lets a
 Kustomization go without what it applied, and ``prune`` still removes what leaves Git.
 
 No ``postBuild``: with one, Flux replaces every ``${…}`` in our manifests, unknown names by nothing.
@@ -43,7 +43,8 @@ def _repository(target: Target) -> Object:
 def _kustomization(target: Target, root: Root) -> Object:
     flux, here = target.sync.flux, target.here
     spec: Object = {
-        "interval": _duration(flux.interval),
+        # A new commit is taken at once; this is how often drift is mended.
+        "interval": "10m",
         "retryInterval": "30s",
         "timeout": "2m",
         "sourceRef": {"kind": "GitRepository", "name": _source(target)},

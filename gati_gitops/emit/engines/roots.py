@@ -22,7 +22,9 @@ MAX_NAME = 63
 """Both engines write the name into a label of every object."""
 
 CRDS = "crds.yaml"
-_FILE = re.compile(r"(?P<namespace>[a-z0-9-]+)\.(?P<unit>units|(?:handler|module)-[a-z0-9-]+)\.yaml")
+_FILE = re.compile(
+    r"(?P<namespace>[a-z0-9-]+)\.(?P<unit>units|(?:handler|module)-[a-z0-9-]+)\.yaml"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,12 @@ def sync_roots(
             name = identity(env, cluster, namespace, "namespace")
             folder = f"{here}/{namespace}/_namespace"
             roots.append(Root(f"{namespace}.namespace.yaml", name, folder, namespace=namespace))
-        for unit in folders if len(folders) > MAX_UNITS else [""]:
-            roots.append(_of_units(env, cluster, namespace, unit))
-    for namespace, unit in _left(by_namespace, before):
-        roots.append(_of_units(env, cluster, namespace, unit, empty=True))
+        each = folders if len(folders) > MAX_UNITS else [""]
+        roots += [_of_units(env, cluster, namespace, unit) for unit in each]
+    roots += [
+        _of_units(env, cluster, namespace, unit, empty=True)
+        for namespace, unit in _left(by_namespace, before)
+    ]
     return sorted(roots, key=lambda root: root.file)
 
 

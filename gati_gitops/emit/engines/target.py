@@ -74,11 +74,9 @@ def target_of(project: GatiProject, env: str, cluster: str) -> Target | None:
     return Target(project.metadata.name, env, cluster, spec.output.root, spec.sync, here)
 
 
-def recorded_target(
-    data: Mapping[str, Any] | None, project: str, env: str, cluster: str
-) -> Target | None:
+def recorded_target(data: Mapping[str, Any], project: str, env: str, cluster: str) -> Target | None:
     """As the environment's owner said when it last wrote; None where it wrote nothing."""
-    if data is None:
+    if not data:
         return None
     place = Place(f"clusters/{cluster}/{RECORD}")
     try:
