@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NewType
 
 from gati_gitops.disk.paths import FOLDER, PRIVATE, explained, shown
-from gati_gitops.errors import Place, Refused
+from gati_gitops.errors import Outside, Place, Refused
 
 Held = NewType("Held", Path)
 """A folder whose lock we hold: what `recover` and `apply` ask for."""
 
 _LOCK = "lock"
+_ATTEMPTS = 1000
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -47,7 +48,7 @@ def locked(root: Path) -> Iterator[Held]:
 
 
 def _acquire(root: Path) -> tuple[int, int]:
-    while True:
+    for _ in range(_ATTEMPTS):
         with suppress(FileNotFoundError):
             (root / PRIVATE).mkdir(parents=True, exist_ok=True)
             private = os.open(root / PRIVATE, FOLDER)
@@ -59,6 +60,11 @@ def _acquire(root: Path) -> tuple[int, int]:
             if lock is not None:
                 return private, lock
             os.close(private)
+    raise Outside(
+        f"cannot lock {shown(root)}: its lock file vanishes again and again",
+        remedy="look whether something deletes files there, then run again",
+        place=Place(shown(root)),
+    )
 
 
 def _try(private: int, root: Path) -> int | None:

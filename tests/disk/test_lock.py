@@ -11,7 +11,7 @@ import pytest
 from gati_gitops.disk import lock
 from gati_gitops.disk.paths import PRIVATE
 from gati_gitops.disk.writer import locked
-from gati_gitops.errors import Refused
+from gati_gitops.errors import Outside, Refused
 from tests.disk.world import CHANGES, OLD, after, found, in_child, put, write
 
 HOLD = """
@@ -91,6 +91,13 @@ def test_a_file_that_was_deleted_while_we_reached_for_it_is_no_lock(tmp_path, mo
         assert len(calls) == 2
         with pytest.raises(Refused), locked(tmp_path):
             pass
+
+
+def test_a_file_system_that_never_shows_the_same_file_twice_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "samestat", lambda *_: False)
+    with pytest.raises(Outside, match="vanishes") as failure, locked(tmp_path):
+        pass
+    assert failure.value.remedy
 
 
 def test_a_lock_that_is_a_link_is_not_written_through(tmp_path):
