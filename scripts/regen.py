@@ -1,4 +1,4 @@
-"""Write what is generated: base/, overlays/, crds/ and schemas of examples/shop, docs/errors.md.
+"""Write what is generated: all folders of examples/shop, its schemas, docs/errors.md.
 
     python scripts/regen.py           compile on top of what stands there, as a merge would
     python scripts/regen.py --anew    forget all of it and play the shop's story from its beginning
@@ -27,6 +27,7 @@ from gati_gitops.ledger.store import ledger_data, ledger_from
 from gati_gitops.report.rules import RULES
 from gati_gitops.spec.load import load
 from gati_gitops.spec.schema_editor import COMBINED, ENVIRONMENT, json_schema_files
+from gati_gitops.tree import OWNED
 from gati_gitops.yamlio.emit import dump
 from gati_gitops.yamlio.strict import read
 
@@ -98,7 +99,7 @@ def main(arguments: list[str]) -> int:
     with locked(ROOT) as root:
         recover(root)
         if arguments:
-            for folder in ("base", "overlays", "crds"):
+            for folder in OWNED:
                 shutil.rmtree(root / folder, ignore_errors=True)
             play(SHOP, root)
         result = compiled(specs(SHOP), root)

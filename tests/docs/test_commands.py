@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gati_gitops.tree import OWNED
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks, matches
 
 NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
@@ -18,7 +19,7 @@ MAY_NOT_RUN = 6
 @pytest.fixture
 def reader(tmp_path: Path) -> Path:
     """Where a reader stands: a clone of the repository, as far as the documents speak of it."""
-    for folder in ("examples", "base", "overlays", "crds"):
+    for folder in ("examples", *OWNED):
         shutil.copytree(ROOT / folder, tmp_path / "clone" / folder)
     return tmp_path / "clone"
 

@@ -14,12 +14,11 @@ from gati_gitops.ledger.model import Ledger, Phase
 from gati_gitops.plan.check import check
 from gati_gitops.spec.load import Specs, load
 from gati_gitops.spec.schema_editor import json_schema_files
-from gati_gitops.tree import MemorySnapshot, Tree
+from gati_gitops.tree import OWNED, MemorySnapshot, Tree
 from tests.tools import kustomize_build
 
 ROOT = Path(__file__).parent.parent.parent
 SHOP = ROOT / "examples" / "shop"
-OURS = ("base", "crds", "overlays")
 OUT_OF_STEP = "run `make regen` and commit what changes"
 
 
@@ -31,7 +30,7 @@ def specs() -> Specs:
 @pytest.fixture(scope="module")
 def committed() -> Tree:
     disk = DiskSnapshot(ROOT)
-    return {path: disk.read(path) or b"" for folder in OURS for path in disk.paths(folder)}
+    return {path: disk.read(path) or b"" for folder in OWNED for path in disk.paths(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +153,7 @@ def test_kustomize_builds_every_folder():
     command = kustomize_build()
     folders = [
         path.parent
-        for folder in OURS
+        for folder in OWNED
         for path in sorted((ROOT / folder).rglob("kustomization.yaml"))
     ]
     assert len(folders) > 100
