@@ -26,12 +26,14 @@ from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.store import dump_ledger, dump_plan
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.check import check
+from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import Release, UnitPlan
 from gati_gitops.plan.naming import UnitId
-from gati_gitops.plan.units import Planner
+from gati_gitops.plan.units import Planner, route
 from gati_gitops.spec.crds import crd_files
 from gati_gitops.spec.link import Linked, LinkedUnit, link_all
 from gati_gitops.spec.load import Specs
+from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours, owned_paths
 
 
@@ -98,6 +100,7 @@ class _Owner:
     source: str
     project: str
     file: str
+    monitoring: Monitoring | None
 
 
 @dataclass(slots=True)
@@ -120,8 +123,12 @@ class _Run:
         """Who sets an environment; files that sources share must not depend on who compiles."""
         found = self.output.settings(env)
         if found.get("owner", self.source) == self.source:
-            return _Owner(self.source, self.specs.project.metadata.name, self.file)
-        return _Owner(str(found["owner"]), str(found.get("project")), str(found.get("file")))
+            project = self.specs.project
+            return _Owner(self.source, project.metadata.name, self.file, project.spec.monitoring)
+        watched = found.get("monitoring")
+        monitoring = Monitoring.model_validate(watched) if watched else None
+        names = (str(found.get(name)) for name in ("owner", "project", "file"))
+        return _Owner(*names, monitoring)
 
     def place(self) -> tuple[list[Placed], Planner]:
         planner = Planner(self.specs.project, self.source, _Builders())
@@ -145,8 +152,9 @@ class _Run:
         cluster: str,
     ) -> Iterable[Placed]:
         here = dict(self.output.units(env, cluster))
+        doors = self._doors(units, policy, env, cluster)
         for unit in units:
-            wanted = planner.plan(unit, env, cluster)
+            wanted = planner.plan(unit, env, cluster, doors)
             key = (unit.namespace, wanted.unit.folder)
             stored = here.pop(key, None)
             if stored is not None and stored.plan.source != self.source:
@@ -158,6 +166,21 @@ class _Run:
         for stored in here.values():
             if stored.plan.source == self.source:
                 yield Placed(None, fold(policy, None, stored))
+
+    def _doors(self, units: Iterable[LinkedUnit], policy: Policy, env: str, cluster: str) -> Doors:
+        """What is served on a cluster: units with traffic, and new ones that get it at once."""
+        stored = self.output.units(env, cluster)
+        serving = [
+            found.plan.route
+            for found in stored.values()
+            if found.plan.route and (found.ledger is None or found.ledger.serving)
+        ]
+        settings = self.specs.project.spec.environments[env]
+        for unit in units:
+            key = (unit.namespace, UnitId(unit.namespace, unit.kind, unit.name).folder)
+            if key not in stored and (not policy.promoted or self._sibling(env, cluster, key)):
+                serving += [found] if (found := route(unit, settings, cluster)) else []
+        return Doors(serving)
 
     def _sibling(self, env: str, cluster: str, key: UnitKey) -> Stored | None:
         """The unit as a serving sibling runs it, if one does."""
@@ -254,7 +277,9 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
             others = output.foreign_units(env, cluster, run.source)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
             owner = run.owner(env)
-            tree.update(cluster_files(env, cluster, keys, owner.project, owner.file))
+            tree.update(
+                cluster_files(env, cluster, keys, owner.project, owner.file, owner.monitoring)
+            )
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from gati_gitops.emit.overlay import overlay_path
-from gati_gitops.emit.routes.gateway_api import split_weights, tombstones
+from gati_gitops.emit.routes.stored import split_weights, tombstones
 from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.fold import Seen, Stored
 from gati_gitops.ledger.store import ledger_from, plan_from

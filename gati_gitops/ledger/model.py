@@ -100,5 +100,11 @@ class Ledger:
         return entry if entry is not None and entry.phase in ROLLING else None
 
     @property
+    def serving(self) -> bool:
+        """Whether requests that name no version are answered, if only with 503."""
+        weighted = any(entry.phase in WEIGHTED for entry in self.entries)
+        return weighted or (self.retiring and bool(self.deployed))
+
+    @property
     def deployed(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.phase in DEPLOYED)

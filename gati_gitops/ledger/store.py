@@ -13,7 +13,7 @@ from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.model import FORMAT as LEDGER_FORMAT
 from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
-from gati_gitops.plan.model import PlannedVersion, Route, Scaling, UnitPlan
+from gati_gitops.plan.model import PlannedVersion, Route, Scaling, Scraped, UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.tree import header, ledger_header
 from gati_gitops.yamlio.emit import dump
@@ -43,6 +43,7 @@ def plan_data(plan: UnitPlan) -> Data:
             "target": plan.target,
             "labels": plan.labels,
             "route": _route_data(plan.route) if plan.route else None,
+            "metrics": _scraped_data(plan.scraped) if plan.scraped else None,
             "versions": [_version_data(version) for version in plan.versions],
         }
     )
@@ -62,6 +63,25 @@ def _route_data(route: Route) -> Data:
             "gateway": route.gateway,
             "gatewayNamespace": route.gateway_namespace,
             "section": route.section,
+            "namespace": route.namespace,
+            "gateways": list(route.gateways),
+            "entryPoints": list(route.entry_points),
+            "ingressClass": route.ingress_class,
+            "tlsSecret": route.tls_secret,
+            "beside": list(route.beside),
+        }
+    )
+
+
+def _scraped_data(scraped: Scraped) -> Data:
+    return _without_empty(
+        {
+            "kind": scraped.kind,
+            "path": scraped.path,
+            "port": scraped.port,
+            "portName": scraped.port_name,
+            "interval": scraped.interval,
+            "labels": scraped.labels,
         }
     )
 
@@ -121,6 +141,7 @@ def plan_from(data: Any, file: str) -> UnitPlan:
             route=_route_from(route) if route else None,
             versions=tuple(_version_from(version) for version in data.get("versions", ())),
             labels=dict(data.get("labels", {})),
+            scraped=_scraped_from(data["metrics"]) if "metrics" in data else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(file, error) from error
@@ -134,6 +155,23 @@ def _route_from(data: Mapping[str, Any]) -> Route:
         data["gateway"],
         data["gatewayNamespace"],
         data.get("section", ""),
+        data.get("namespace", ""),
+        tuple(data.get("gateways", ())),
+        tuple(data.get("entryPoints", ())),
+        data.get("ingressClass", ""),
+        data.get("tlsSecret", ""),
+        tuple(data.get("beside", ())),
+    )
+
+
+def _scraped_from(data: Mapping[str, Any]) -> Scraped:
+    return Scraped(
+        data["kind"],
+        data["path"],
+        data["port"],
+        data.get("portName", ""),
+        data["interval"],
+        dict(data.get("labels", {})),
     )
 
 

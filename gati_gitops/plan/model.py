@@ -116,6 +116,29 @@ class Route:
     gateway: str
     gateway_namespace: str
     section: str = ""
+    namespace: str = ""
+    """Where the route lives; empty: beside its Services."""
+    gateways: tuple[str, ...] = ()
+    """Istio: the Gateways, as namespace/name."""
+    entry_points: tuple[str, ...] = ()
+    """Traefik: the ports it listens on, by name."""
+    ingress_class: str = ""
+    tls_secret: str = ""
+    beside: tuple[str, ...] = ()
+    """Stronger paths of other units, where the provider itself would not let them win."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scraped:
+    """How Prometheus reads a unit's metrics."""
+
+    kind: str
+    path: str
+    port: int
+    port_name: str
+    """The name of the port, when the Service has it; else the number counts."""
+    interval: int
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +154,7 @@ class UnitPlan:
     route: Route | None
     versions: tuple[PlannedVersion, ...]
     labels: dict[str, str] = field(default_factory=dict)
+    scraped: Scraped | None = None
 
     def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)

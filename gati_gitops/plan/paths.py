@@ -22,6 +22,10 @@ from functools import lru_cache
 MARK = "\0"
 """A parameter; the whole segment when it stands alone."""
 ANY = "[^/]+"
+NOTHING = "^$"
+"""Matches no request: a path begins with a slash."""
+MAX_PATH = 1024
+"""The longest that Gateway API takes."""
 
 _PARAMETER = re.compile(r":[A-Za-z_][A-Za-z0-9_]*")
 _IN_CLASS = re.compile(r"([\]\[^\\-])")
@@ -118,34 +122,34 @@ def _separable(own: Pattern, other: str) -> bool:
     return True
 
 
-def _left(own: tuple[str, ...], open: bool, winners: Sequence[Pattern]) -> str | None:
+def _left(own: tuple[str, ...], below: bool, winners: Sequence[Pattern]) -> str | None:
     """The rest of a request after some segments; None when a winner takes all of it."""
     if any(not winner.segments and winner.open for winner in winners):
         return None
     if own:
         head, tail = own[0], own[1:]
         if head == MARK:
-            return _one_of(_branches(tail, open, winners))
-        rest = _left(tail, open, [_after(w) for w in winners if w.segments and _in(head, w)])
+            return _one_of(_branches(tail, below, winners))
+        rest = _left(tail, below, [_after(w) for w in winners if w.segments and _in(head, w)])
         return None if rest is None else f"/{_segment(head)}{rest}"
     ended = any(not winner.segments for winner in winners)
-    if not open:
+    if not below:
         return None if ended else "/?"
     deeper = [winner for winner in winners if winner.segments]
     if not deeper:
         return "/.+" if ended else "(?:/.*)?"
-    return _one_of([*([] if ended else ["/?"]), *_branches((), open, deeper)])
+    return _one_of([*([] if ended else ["/?"]), *_branches((), below, deeper)])
 
 
-def _branches(tail: tuple[str, ...], open: bool, winners: Sequence[Pattern]) -> Iterator[str]:
+def _branches(tail: tuple[str, ...], below: bool, winners: Sequence[Pattern]) -> Iterator[str]:
     """One more segment, whatever it is: each word that a winner asks for, and any other."""
     going = [w for w in winners if w.segments and _strength(w.segments[0]) != 1]
     words = sorted({w.segments[0] for w in going} - {MARK})
     for word in words:
-        rest = _left(tail, open, [_after(w) for w in going if w.segments[0] in (word, MARK)])
+        rest = _left(tail, below, [_after(w) for w in going if w.segments[0] in (word, MARK)])
         if rest is not None:
             yield f"/{_escape(word)}{rest}"
-    rest = _left(tail, open, [_after(w) for w in going if w.segments[0] == MARK])
+    rest = _left(tail, below, [_after(w) for w in going if w.segments[0] == MARK])
     if rest is not None:
         yield f"/{_other(words)}{rest}"
 

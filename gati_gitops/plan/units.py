@@ -8,15 +8,18 @@ The builders are handed in, because turning a Release into objects is the next s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gati_gitops.plan import defaults
-from gati_gitops.plan.model import PlannedVersion, Release, Route, Scaling, UnitPlan
+from gati_gitops.plan.doors import Doors
+from gati_gitops.plan.model import PlannedVersion, Release, Route, Scaling, Scraped, UnitPlan
 from gati_gitops.plan.naming import UnitId
-from gati_gitops.plan.releases import release, user_labels
+from gati_gitops.plan.releases import port_name, release, user_labels
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
-from gati_gitops.spec.project import Environment, GatiProject, Routing
+from gati_gitops.spec.monitoring import Metrics
+from gati_gitops.spec.project import Environment, GatiProject
+from gati_gitops.spec.routing import IngressNginx, Routing
 
 
 class Folder(Protocol):
@@ -71,8 +74,10 @@ class Planner:
                 folder = self.builder.folder(made, objects)
                 self.releases[made.unit, version.id] = Compiled(made, version, objects, folder)
 
-    def plan(self, unit: LinkedUnit, env: str, cluster: str) -> UnitPlan:
-        """One unit as the specs want it on one cluster."""
+    def plan(
+        self, unit: LinkedUnit, env: str, cluster: str, doors: Doors | None = None
+    ) -> UnitPlan:
+        """One unit as the specs want it on one cluster, beside what else is served there."""
         settings = self.project.spec.environments[env]
         identity = UnitId(unit.namespace, unit.kind, unit.name)
         return UnitPlan(
@@ -82,11 +87,29 @@ class Planner:
             project=self.project.metadata.name,
             source=self.source,
             target=unit.target,
-            route=_route(unit, settings, cluster),
+            route=route(unit, settings, cluster, doors),
             versions=tuple(
                 self._version(unit, identity, version, settings) for version in unit.versions
             ),
             labels=user_labels(unit),
+            scraped=self._scraped(unit),
+        )
+
+    def _scraped(self, unit: LinkedUnit) -> Scraped | None:
+        """How the unit's metrics are read, where the project has monitoring."""
+        monitoring = self.project.spec.monitoring
+        own = unit.doc.model.spec.metrics or Metrics()
+        if monitoring is None or not own.scrape:
+            return None
+        port: int = unit.doc.model.spec.port
+        named = own.port in (None, port)
+        return Scraped(
+            monitoring.kind,
+            own.path,
+            own.port or port,
+            port_name(unit.module) if named else "",
+            monitoring.interval_seconds,
+            dict(sorted(monitoring.labels.items())),
         )
 
     def _version(
@@ -121,7 +144,7 @@ class Planner:
             files=version.files,
             transformers=version.transformers,
             patches=patches,
-            images=_images(version.workload.image, settings.registries),
+            images=mirrored(version.workload.image, settings.registries),
             extras=extras,
             variant=variant,
         )
@@ -136,13 +159,16 @@ def routing(settings: Environment, cluster: str) -> Routing:
     return settings.routing.model_copy(update=said)
 
 
-def _route(unit: LinkedUnit, settings: Environment, cluster: str) -> Route | None:
+def route(
+    unit: LinkedUnit, settings: Environment, cluster: str, doors: Doors | None = None
+) -> Route | None:
+    """What requests a unit answers on a cluster."""
     if unit.kind != "handler":
         return None
     way = routing(settings, cluster)
     hosts = unit.doc.model.spec.hosts or way.hosts
-    gateway = way.gateway
-    return Route(
+    gateway, traefik, nginx = way.gateway, way.traefik, way.ingress_nginx
+    found = Route(
         unit.path,
         tuple(hosts),
         way.provider,
@@ -150,9 +176,25 @@ def _route(unit: LinkedUnit, settings: Environment, cluster: str) -> Route | Non
         gateway.namespace,
         gateway.section or "",
     )
+    namespace = way.route_namespace or ""
+    if namespace and namespace != unit.namespace:
+        found = replace(found, namespace=namespace)
+    if way.provider == "istio":
+        named = way.istio.gateways if way.istio else []
+        found = replace(found, gateways=tuple(named or [f"{gateway.namespace}/{gateway.name}"]))
+    elif way.provider == "traefik" and traefik:
+        found = replace(
+            found,
+            entry_points=tuple(traefik.entry_points),
+            tls_secret=traefik.tls_secret or "",
+        )
+    elif way.provider == "ingress-nginx":
+        nginx = nginx or IngressNginx()
+        found = replace(found, ingress_class=nginx.ingress_class, tls_secret=nginx.tls_secret or "")
+    return replace(found, beside=doors.beside(found)) if doors else found
 
 
-def _images(image: str, registries: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+def mirrored(image: str, registries: Mapping[str, str]) -> tuple[dict[str, str], ...]:
     """The registry that serves an image here: the longest prefix wins, whole segments only."""
     name = image.partition("@")[0]
     head, slash, last = name.rpartition("/")

@@ -9,36 +9,19 @@ from pydantic import ConfigDict, Field, model_validator
 from gati_gitops.spec.common import (
     API_VERSION,
     DnsLabel,
-    DnsSubdomain,
     Duration,
-    Hostname,
     LabelKey,
     LabelValue,
     Model,
 )
+from gati_gitops.spec.policy import Policies
+from gati_gitops.spec.monitoring import Monitoring
+from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.sync import ClusterSync, Sync
 
 Strategy = Literal["manual", "canary", "blue-green", "direct"]
 Revisions = Literal["roll", "refuse", "any"]
 Step = Annotated[int, Field(ge=1, le=100)]
-
-
-class Gateway(Model):
-    """The Gateway that routes attach to."""
-
-    name: DnsSubdomain = "gati"
-    namespace: DnsLabel = "gati-system"
-    section: DnsSubdomain | None = Field(None, description="one listener of the Gateway")
-
-
-class Routing(Model):
-    """How traffic reaches the units of a cluster."""
-
-    provider: Literal["gateway-api"] = "gateway-api"
-    gateway: Gateway = Field(default_factory=Gateway)
-    hosts: list[Hostname] = Field(
-        default_factory=list, max_length=16, description="for units that name none themselves"
-    )
 
 
 class Cluster(Model):
@@ -77,6 +60,22 @@ class Environment(Model):
     registries: dict[str, str] = Field(
         default_factory=dict, description="image prefix to the registry that serves it here"
     )
+    policies: Policies = Field(
+        default_factory=Policies, description="laid over the project's policies"
+    )
+
+    @model_validator(mode="after")
+    def _routing_fits_the_provider(self) -> Self:
+        if why := misfit(self.routing, self.routing.provider):
+            raise ValueError(f"{why}; remove it")
+        for name, cluster in self.clusters.items():
+            own = cluster.routing
+            if own is None:
+                continue
+            said = own if "provider" in own.model_fields_set else self.routing
+            if why := misfit(own, said.provider):
+                raise ValueError(f"cluster {name}: {why}; remove it")
+        return self
 
 
 class Promotion(Model):
@@ -103,6 +102,13 @@ class ProjectSpec(Model):
     environments: dict[DnsLabel, Environment] = Field(min_length=1)
     rollout: Rollout = Field(default_factory=Rollout)
     promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)
+    policies: Policies = Field(
+        default_factory=Policies, description="rules that every unit must keep to"
+    )
+
+    monitoring: Monitoring | None = Field(
+        None, description="without it nothing is written for Prometheus and Grafana"
+    )
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.routes.gateway_api import http_routes
+from gati_gitops.emit.routes.ingress_nginx import ingresses
+from gati_gitops.emit.routes.istio import virtual_services
 from gati_gitops.emit.routes.table import RouteTable, route_table
+from gati_gitops.emit.routes.traefik import ingress_routes
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.plan.model import UnitPlan
 
-_PROVIDERS = {"gateway-api": http_routes}
+_PROVIDERS = {
+    "gateway-api": http_routes,
+    "istio": virtual_services,
+    "traefik": ingress_routes,
+    "ingress-nginx": ingresses,
+}
 
 
 def routes(plan: UnitPlan, ledger: Ledger) -> list[Object]:

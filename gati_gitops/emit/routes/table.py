@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gati_gitops.ledger.model import DEPLOYED, Entry, Ledger, Phase
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
+from gati_gitops.plan.naming import hashed, slug
 
 HEADERS = ("X-Gati-Version", "X-Api-Version")
 QUERIES = ("version", "v")
@@ -59,6 +61,15 @@ def route_table(plan: UnitPlan, ledger: Ledger) -> RouteTable | None:
     if not split and not pins:
         return None
     return RouteTable(tuple(split), tuple(sorted(pins, key=lambda pin: pin.version)))
+
+
+def rule_names(pins: Iterable[Pin]) -> dict[Pin, str]:
+    """What the rule of each pin is called; ``v1.0`` and ``v1-0`` may both have gone."""
+    names: dict[str, Pin] = {}
+    for pin in pins:
+        name = f"{'pin' if pin.backend else 'gone'}-{slug(pin.version)}"
+        names[name if name not in names else hashed(name, pin.version, 63)] = pin
+    return {pin: name for name, pin in names.items()}
 
 
 def _weight(entry: Entry) -> int:
