@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gati_gitops.emit.monitoring.dashboard import dashboard
+from gati_gitops.emit.monitoring.rules import rules
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.namespace import namespace
 from gati_gitops.emit.release import KUSTOMIZATION
 from gati_gitops.plan.units import routing
+from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.project import Environment, GatiProject
 from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump
@@ -19,7 +22,12 @@ BUILT_IN = frozenset(("default", "kube-public", "kube-system"))
 
 
 def cluster_files(
-    env: str, cluster: str, units: Iterable[tuple[str, str]], project: str, source_file: str
+    env: str,
+    cluster: str,
+    units: Iterable[tuple[str, str]],
+    project: str,
+    source_file: str,
+    monitoring: Monitoring | None = None,
 ) -> Tree:
     """Kustomizations of a cluster and its namespaces. ``units`` are (namespace, folder) pairs."""
     line = header([source_file])
@@ -28,19 +36,34 @@ def cluster_files(
     for name, folder in sorted(units):
         by_namespace.setdefault(name, []).append(folder)
     files: Tree = {}
+    wide = _namespace_wide(sorted(by_namespace), project, monitoring)
+    for name, objects in wide.items():
+        folder = f"{root}/{name}/_namespace"
+        files |= {f"{folder}/{file}": dump(item, line) for file, item in objects.items()}
+        files[f"{folder}/kustomization.yaml"] = _kustomization(sorted(objects), line)
     for name, folders in by_namespace.items():
         files[f"{root}/{name}/kustomization.yaml"] = _kustomization(folders, line)
-        if name in BUILT_IN:
-            continue
-        files[f"{root}/{name}/_namespace/namespace.yaml"] = dump(namespace(name, project), line)
-        files[f"{root}/{name}/_namespace/kustomization.yaml"] = _kustomization(
-            ["namespace.yaml"], line
-        )
-    folders = ["_crds"]
-    for name in by_namespace:
-        folders += [name] if name in BUILT_IN else [f"{name}/_namespace", name]
-    files[f"{root}/kustomization.yaml"] = _kustomization(folders, line)
+    roots = ["_crds"]
+    for name in sorted(wide.keys() | by_namespace.keys()):
+        roots += [f"{name}/_namespace"] * (name in wide) + [name] * (name in by_namespace)
+    files[f"{root}/kustomization.yaml"] = _kustomization(roots, line)
     return files
+
+
+def _namespace_wide(
+    names: list[str], project: str, monitoring: Monitoring | None
+) -> dict[str, dict[str, Object]]:
+    """Objects that belong to a namespace and to no unit of it, by file."""
+    found: dict[str, dict[str, Object]] = {name: {} for name in names}
+    for name in names:
+        if name not in BUILT_IN:
+            found[name]["namespace.yaml"] = namespace(name, project)
+        if monitoring is not None and monitoring.rules:
+            found[name]["rules.yaml"] = rules(name, project, monitoring)
+    if monitoring is not None and monitoring.dashboard and names:
+        made = dashboard(project, monitoring.namespace, names)
+        found.setdefault(monitoring.namespace, {})["dashboard.yaml"] = made
+    return {name: objects for name, objects in found.items() if objects}
 
 
 def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:
@@ -92,6 +115,8 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
             for name, cluster in sorted(settings.clusters.items())
         },
     }
+    if project.spec.monitoring is not None:
+        data["monitoring"] = _dump(project.spec.monitoring)
     if promotion is not None:
         data["promotion"] = _dump(promotion)
     if settings.registries:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from operator import attrgetter
+
+from gati_gitops.emit.monitoring.monitors import monitor
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.scalers import disruption_budget, scaler
 from gati_gitops.emit.patch import apply_replicas
@@ -12,6 +16,14 @@ from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump, dump_all
 
+# all of a plan but where it is for; nothing that is built may depend on these
+_content = attrgetter(
+    *(
+        field.name
+        for field in fields(UnitPlan)
+        if field.name not in ("environment", "cluster", "source", "target")
+    )
+)
 _TO_ROOT = "../../../../../"  # overlays/<env>/<cluster>/<namespace>/<unit>/
 
 
@@ -24,12 +36,9 @@ def same_manifests(one: tuple[UnitPlan, Ledger], two: tuple[UnitPlan, Ledger]) -
     """Whether two clusters get the same bytes, so that they need to be made only once."""
     (plan, ledger), (other, others_ledger) = one, two
     return (
-        plan.versions == other.versions
-        and plan.route == other.route
-        and ledger.entries == others_ledger.entries
-        and plan.labels == other.labels
+        ledger.entries == others_ledger.entries
         and ledger.retiring == others_ledger.retiring
-        and (plan.unit, plan.project) == (other.unit, other.project)
+        and _content(plan) == _content(other)
     )
 
 
@@ -47,6 +56,7 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
     for name, objects in (
         ("route.yaml", routes(plan, ledger)),
         ("scaling.yaml", _scaling(plan, deployed)),
+        ("monitoring.yaml", _monitoring(plan, deployed)),
         ("extra.yaml", [item for _, version in deployed for item in version.extras]),
     ):
         if objects:
@@ -61,6 +71,11 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
         kustomization["images"] = [images[name] for name in sorted(images)]
     files["kustomization.yaml"] = dump(kustomization, line)
     return files
+
+
+def _monitoring(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:
+    found = monitor(plan) if deployed else None
+    return [found] if found is not None else []
 
 
 def _scaling(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:

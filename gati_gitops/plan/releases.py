@@ -10,12 +10,12 @@ from typing import Any
 from gati_gitops.plan import defaults
 from gati_gitops.plan.model import Release
 from gati_gitops.plan.naming import VERSION_ANNOTATION, UnitId
-from gati_gitops.spec.kinds import HandlerSpec
+from gati_gitops.spec.kinds import HandlerSpec, ModuleSpec
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
 
 # How many, how much traffic and under which host: decided by overlays, so not part of a release.
 _NOT_OF_THE_POD = frozenset(
-    ("replicas", "autoscaling", "hosts", "timescape", "version", "handlerPath")
+    ("replicas", "autoscaling", "hosts", "metrics", "timescape", "version", "handlerPath")
 )
 _RESERVED_LABELS = ("app.kubernetes.io/", "gati.dev/")
 
@@ -47,7 +47,7 @@ def release(unit: LinkedUnit, version: LinkedVersion, project: str) -> Release:
         digest=spec_digest(version.data, labels),
         files=version.files,
         project=project,
-        port_name="http" if module is None else "rpc",
+        port_name=port_name(module),
         labels=labels,
         annotations=annotations,
         workload=workload,
@@ -57,6 +57,11 @@ def release(unit: LinkedUnit, version: LinkedVersion, project: str) -> Release:
         writable=defaults.writable(workload, module),
         pull_policy=defaults.pull_policy(workload),
     )
+
+
+def port_name(module: ModuleSpec | None) -> str:
+    """What a unit's port is called in Deployments and Services."""
+    return "http" if module is None else "rpc"
 
 
 def user_labels(unit: LinkedUnit) -> dict[str, str]:

@@ -25,6 +25,7 @@ from gati_gitops.spec.common import (
     Seconds,
     quantity,
 )
+from gati_gitops.spec.monitoring import Metrics
 
 Percent = Annotated[int, Field(ge=1, le=1000)]
 
@@ -315,6 +316,7 @@ class Workload(Model):
     image_pull_secrets: list[DnsSubdomain] = Field(
         default_factory=list, max_length=16, description="Secrets that open the registry"
     )
+    metrics: Metrics | None = Field(None, description="where Prometheus reads its metrics")
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
         None, description="when a node pulls the image"
     )
