@@ -127,8 +127,8 @@ class _Run:
             return _Owner(self.source, project.metadata.name, self.file, project.spec.monitoring)
         watched = found.get("monitoring")
         monitoring = Monitoring.model_validate(watched) if watched else None
-        names = (str(found.get(name)) for name in ("owner", "project", "file"))
-        return _Owner(*names, monitoring)
+        owner, project_name, file = (str(found.get(n)) for n in ("owner", "project", "file"))
+        return _Owner(owner, project_name, file, monitoring)
 
     def place(self) -> tuple[list[Placed], Planner]:
         planner = Planner(self.specs.project, self.source, _Builders())

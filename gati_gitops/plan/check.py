@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.policies import check_policies
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import Rollout
@@ -30,6 +31,7 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += _names(units)
     problems += _images(units)
     problems += _moved_identities(specs)
+    problems += check_policies(specs, linked)
     for env, settings in specs.project.spec.environments.items():
         rollout = settings.rollout or specs.project.spec.rollout
         views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}
