@@ -2,12 +2,11 @@
 
     bench/kubernetes_schema.py [kyaml module folder] > gati_gitops/render/data/kubernetes.json
 
-Two facts per kind: whether it is cluster-scoped, and which of its lists merge by which keys. Everything
-else of the schema (a megabyte of descriptions) is left out, and so is every field under which no list
-merges.
+Two facts per kind: whether it is cluster-scoped, and which of its lists merge by which keys.
+Everything else of the schema (a megabyte of descriptions) is left out, and so is every field
+under which no list merges.
 """
 
-import glob
 import gzip
 import json
 import re
@@ -28,7 +27,7 @@ def main() -> None:
 
 def newest_kyaml() -> Path:
     cache = subprocess.check_output(["go", "env", "GOMODCACHE"], text=True).strip()
-    return Path(sorted(glob.glob(f"{cache}/sigs.k8s.io/kustomize/kyaml@*"))[-1])
+    return max(Path(cache).glob("sigs.k8s.io/kustomize/kyaml@*"))
 
 
 def derive(folder: Path) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
     bench/render.py [units of the large root, default 500] [--without-kustomize]
 
-The tree is made of copies of one unit of the repository's own overlays, with two live versions each: read
-from disk, as `render` and `kustomize build` read it. Ours runs in a warm process and as a command; what
-kustomize prints is compared byte for byte before any time counts.
+The tree is made of copies of one unit of the repository's own overlays, with two live versions
+each: read from disk, as `render` and `kustomize build` read it. Ours runs in a warm process and
+as a command; what kustomize prints is compared byte for byte before any time counts.
 """
 
 import os
@@ -107,10 +107,15 @@ def measure(what: str, folder: Path, kustomize: Path | None, runs: int) -> None:
         if render(DiskFiles("/"), path).to_yaml() != theirs:
             raise SystemExit(f"{folder}: not what kustomize prints")
         command = [str(kustomize), "build", str(folder)]
-        slow = timed(lambda: subprocess.run(command, capture_output=True, check=True), min(runs, 5) if ours < 0.2 else 1)
+        slow = timed(
+            lambda: subprocess.run(command, capture_output=True, check=True),
+            min(runs, 5) if ours < 0.2 else 1,
+        )
         line += f"   kustomize {slow * 1e3:10.1f} ms   {slow / ours:6.0f} times"
         own = [sys.executable, "-m", "gati_gitops", "render", str(folder)]
-        whole = timed(lambda: subprocess.run(own, capture_output=True, check=True, cwd=ROOT), min(runs, 3))
+        whole = timed(
+            lambda: subprocess.run(own, capture_output=True, check=True, cwd=ROOT), min(runs, 3)
+        )
         line += f"   as a command {whole * 1e3:7.0f} ms, {slow / whole:.1f} times"
     print(line, flush=True)
 

@@ -32,8 +32,8 @@ def command(path: str, format_: str, output: str) -> None:
     gati-gitops render deploy/overlays/prod/eu-1/shop
     gati-gitops render deploy/overlays/prod/eu-1 | kubectl diff -f -
 
-    What is not supported (Helm, remote bases, plugins that are programs) is named and refused; nothing
-    is ever rendered otherwise than kustomize would.
+    What is not supported (Helm, remote bases, plugins that are programs) is named and refused;
+    nothing is ever rendered otherwise than kustomize would.
     """
     data = _rendered(path, format_)
     if output == "-":

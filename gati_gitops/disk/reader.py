@@ -42,13 +42,14 @@ class DiskFiles:
         finally:
             os.close(descriptor)
 
-    def _absent(self, error: OSError, path: str) -> None:
-        if error.errno not in _ABSENT:
-            remedy = "check the permissions"
-            raise Outside(f"cannot read {path}: {error.strerror}", remedy=remedy) from error
+    def _absent(self, error: OSError, path: str) -> bytes | None:
+        if error.errno in _ABSENT:
+            return None
+        remedy = "check the permissions"
+        raise Outside(f"cannot read {path}: {error.strerror}", remedy=remedy) from error
 
     def is_dir(self, path: str) -> bool:
-        return os.path.isdir(f"{self._root}/{path}")  # noqa: PTH112: asked for every base
+        return os.path.isdir(f"{self._root}/{path}")  # noqa: PTH112 - asked for every base
 
     def real(self, path: str) -> str:
         if path in self._files:
@@ -62,7 +63,7 @@ class DiskFiles:
             parent, slash, name = path.rpartition("/")
             known = f"{self._folder(parent)}{slash}{name}".lstrip("/")
             full = f"{self._root}/{known}"
-            if os.path.islink(full):  # noqa: PTH114: once per folder
+            if os.path.islink(full):  # noqa: PTH114 - once per folder
                 known = os.path.realpath(full).removeprefix(f"{self._root}/").rstrip("/")
             self._folders[path] = known
         return known

@@ -1,8 +1,8 @@
 """What `kustomize build` does, in process.
 
-`render` reads a folder through a `FileSystem` and gives the objects that kustomize would print, in its
-order and, by `to_yaml`, in its bytes. What it does not support it names and refuses (`Unsupported`); what
-kustomize refuses it refuses too (`Broken`). It never guesses.
+`render` reads a folder through a `FileSystem` and gives the objects that kustomize would print,
+in its order and, by `to_yaml`, in its bytes. What it does not support it names and refuses
+(`Unsupported`); what kustomize refuses it refuses too (`Broken`). It never guesses.
 """
 
 from __future__ import annotations

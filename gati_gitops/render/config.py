@@ -1,7 +1,7 @@
 """Which fields each transformation touches: the built-in specs, with what a kustomization adds.
 
-A kustomization adds by `configurations` (files of field specs) and by `crds` (OpenAPI definitions whose
-extensions mark references). What a base adds holds for the overlays above it as well.
+A kustomization adds by `configurations` (files of field specs) and by `crds` (OpenAPI definitions
+whose extensions mark references). What a base adds holds for the overlays above it as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMES: Final = {
     "replicas": "replicas",
 }
 _SCHEMA: Final[dict[str, Any]] = {
-    **dict.fromkeys(_NAMES, [_FIELD_SPEC]),
+    **{name: [_FIELD_SPEC] for name in _NAMES},
     "nameReference": [_REFERENCE],
 }
 _FIRST: Final = (
@@ -81,7 +81,7 @@ class Config:
 
 
 def _merge_references(base: References, more: References) -> References:
-    result = {gvk: specs for gvk, specs in base}
+    result = dict(base)
     for gvk, specs in more:
         result[gvk] = merge_specs(result[gvk], specs) if gvk in result else specs
     return sorted(result.items(), key=lambda item: _gvk_order(item[0]))
@@ -140,7 +140,7 @@ def _gvk(entry: dict[str, Any]) -> Gvk:
     return Gvk(entry.get("group", ""), entry.get("version", ""), entry.get("kind", ""))
 
 
-# ------------------------------------------------------------------------------------------------ crds
+# ------------------------------------------------------------------------------------------- crds
 
 _ANNOTATION: Final = "x-kubernetes-annotation"
 _SELECTOR: Final = "x-kubernetes-label-selector"

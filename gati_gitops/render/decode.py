@@ -1,8 +1,8 @@
 """Typed reading of YAML structures, by Go's rules for JSON.
 
-A schema is `str`, `bool` or `int`, a list with the schema of an element, a table of named fields, or the
-table {ANY: schema} for a mapping with free keys. Field names match without regard to case, null means "not
-given", an unknown field or another type is an error.
+A schema is `str`, `bool` or `int`, a list with the schema of an element, a table of named fields,
+or the table {ANY: schema} for a mapping with free keys. Field names match without regard to case,
+null means "not given", an unknown field or another type is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def decode(value: Any, schema: Any, file: str, path: str = "", *, strict: bool =
     if isinstance(schema, list):
         if not isinstance(value, list):
             raise _wrong(value, "a list", file, path)
-        items = [decode(v, schema[0], file, f"{path}[{i}]", strict=strict) for i, v in enumerate(value)]
+        items = [
+            decode(v, schema[0], file, f"{path}[{i}]", strict=strict) for i, v in enumerate(value)
+        ]
         zero: Any = {str: "", bool: False, int: 0}.get(_hashable(schema[0]))
         return [zero if item is None else item for item in items]
     if isinstance(schema, dict):
@@ -49,7 +51,9 @@ def _struct(value: Any, schema: dict[str, Any], file: str, path: str, strict: bo
         raise _wrong(value, "a mapping", file, path)
     if ANY in schema:
         return {
-            key: "" if item is None else decode(item, schema[ANY], file, f"{path}.{key}", strict=strict)
+            key: ""
+            if item is None
+            else decode(item, schema[ANY], file, f"{path}.{key}", strict=strict)
             for key, item in value.items()
         }
     result = {}
@@ -73,4 +77,6 @@ def _wrong(value: Any, wanted: str, file: str, path: str) -> Broken:
     kinds = {dict: "a mapping", list: "a list", bool: "a boolean", str: "a string"}
     got = "nothing" if value is None else kinds.get(type(value), "a number")
     remedy = "quote it" if wanted == "a string" and got in ("a number", "a boolean") else ""
-    return Broken(f"expected {wanted}, found {got}", file=file, field=path.lstrip("."), remedy=remedy)
+    return Broken(
+        f"expected {wanted}, found {got}", file=file, field=path.lstrip("."), remedy=remedy
+    )

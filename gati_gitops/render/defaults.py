@@ -1,8 +1,8 @@
 """The field specs that kustomize has built in.
 
-Written as what they say, not as the list they unfold to: workloads hold pods at some path, and pods refer
-to config maps, secrets and the like at some paths below that. A test compares the unfolded tables with
-those of the kustomize that the tests run against.
+Written as what they say, not as the list they unfold to: workloads hold pods at some path, and
+pods refer to config maps, secrets and the like at some paths below that. A test compares the
+unfolded tables with those of the kustomize that the tests run against.
 """
 
 from __future__ import annotations
@@ -25,9 +25,26 @@ POD = {
     "ReplicationController": "spec/template/spec",
 }
 # Kinds whose pods' config maps and secrets are followed.
-_CONFIGURED = ["Pod", "PodTemplate", "Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job", "CronJob"]
+_CONFIGURED = [
+    "Pod",
+    "PodTemplate",
+    "Deployment",
+    "ReplicaSet",
+    "DaemonSet",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+]
 # Kinds whose pods' service accounts, claims and priority classes are followed.
-_SCHEDULED = ["Pod", "StatefulSet", "Deployment", "ReplicationController", "CronJob", "Job", "DaemonSet"]
+_SCHEDULED = [
+    "Pod",
+    "StatefulSet",
+    "Deployment",
+    "ReplicationController",
+    "CronJob",
+    "Job",
+    "DaemonSet",
+]
 _CONTAINERS = ("containers", "initContainers")
 _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
@@ -46,22 +63,31 @@ def name_references() -> list[tuple[Gvk, list[FieldSpec]]]:
         (
             Gvk(version="v1", kind="ConfigMap"),
             [
-                *_configured("configMap/name", "configMapKeyRef/name", "configMapRef/name", "configMap/name"),
+                *_configured(
+                    "configMap/name", "configMapKeyRef/name", "configMapRef/name", "configMap/name"
+                ),
                 kind("spec/configSource/configMap", "Node"),
                 kind("rules/resourceNames", "Role"),
                 kind("rules/resourceNames", "ClusterRole"),
-                kind(r"metadata/annotations/nginx.ingress.kubernetes.io\/fastcgi-params-configmap", "Ingress"),
+                kind(
+                    r"metadata/annotations/nginx.ingress.kubernetes.io\/fastcgi-params-configmap",
+                    "Ingress",
+                ),
             ],
         ),
         (
             Gvk(version="v1", kind="Secret"),
             [
-                *_configured("secret/secretName", "secretKeyRef/name", "secretRef/name", "secret/name"),
+                *_configured(
+                    "secret/secretName", "secretKeyRef/name", "secretRef/name", "secret/name"
+                ),
                 *(_pod(path, k) for path, k in zip(pull, _CONFIGURED, strict=True)),
                 kind("spec/tls/secretName", "Ingress"),
                 kind(r"metadata/annotations/ingress.kubernetes.io\/auth-secret", "Ingress"),
                 kind(r"metadata/annotations/nginx.ingress.kubernetes.io\/auth-secret", "Ingress"),
-                kind(r"metadata/annotations/nginx.ingress.kubernetes.io\/auth-tls-secret", "Ingress"),
+                kind(
+                    r"metadata/annotations/nginx.ingress.kubernetes.io\/auth-tls-secret", "Ingress"
+                ),
                 kind("imagePullSecrets/name", "ServiceAccount"),
                 *(
                     kind(f"parameters/{field}", "StorageClass")
@@ -116,7 +142,10 @@ def name_references() -> list[tuple[Gvk, list[FieldSpec]]]:
         ),
         (
             Gvk(version="v1", kind="PersistentVolume"),
-            [kind("spec/volumeName", "PersistentVolumeClaim"), kind("rules/resourceNames", "ClusterRole")],
+            [
+                kind("spec/volumeName", "PersistentVolumeClaim"),
+                kind("rules/resourceNames", "ClusterRole"),
+            ],
         ),
         (
             Gvk("storage.k8s.io", "v1", "StorageClass"),
@@ -128,10 +157,17 @@ def name_references() -> list[tuple[Gvk, list[FieldSpec]]]:
         ),
         (Gvk("scheduling.k8s.io", "v1", "PriorityClass"), _scheduled("priorityClassName")),
         # kustomize spells the group so, and a group so spelled matches nothing.
-        (Gvk("networking.k8s.io/v1", "v1", "IngressClass"), [kind("spec/ingressClassName", "Ingress")]),
+        (
+            Gvk("networking.k8s.io/v1", "v1", "IngressClass"),
+            [kind("spec/ingressClassName", "Ingress")],
+        ),
         (
             Gvk(_ADMISSION, kind="ValidatingAdmissionPolicy"),
-            [FieldSpec("spec/policyName", Gvk(_ADMISSION, kind="ValidatingAdmissionPolicyBinding"))],
+            [
+                FieldSpec(
+                    "spec/policyName", Gvk(_ADMISSION, kind="ValidatingAdmissionPolicyBinding")
+                )
+            ],
         ),
     ]
 
@@ -192,14 +228,18 @@ def _templates(field: str, apps_only: Iterable[str]) -> list[FieldSpec]:
 def claim_labels() -> list[FieldSpec]:
     return [
         FieldSpec(
-            "spec/volumeClaimTemplates[]/metadata/labels", Gvk("apps", kind="StatefulSet"), create=True
+            "spec/volumeClaimTemplates[]/metadata/labels",
+            Gvk("apps", kind="StatefulSet"),
+            create=True,
         )
     ]
 
 
 @lru_cache(maxsize=1)
 def common_labels() -> list[FieldSpec]:
-    def field(path: str, kind: str, group: str = "", version: str = "", *, create: bool = False) -> FieldSpec:
+    def field(
+        path: str, kind: str, group: str = "", version: str = "", *, create: bool = False
+    ) -> FieldSpec:
         return FieldSpec(path, Gvk(group, version, kind), create)
 
     match = "labelSelector/matchLabels"
@@ -222,7 +262,12 @@ def common_labels() -> list[FieldSpec]:
         field("spec/selector", "ReplicationController", version="v1", create=True),
         *(
             field("spec/selector/matchLabels", kind, group, create=True)
-            for kind, group in (("Deployment", ""), ("ReplicaSet", ""), ("DaemonSet", ""), ("StatefulSet", "apps"))
+            for kind, group in (
+                ("Deployment", ""),
+                ("ReplicaSet", ""),
+                ("DaemonSet", ""),
+                ("StatefulSet", "apps"),
+            )
         ),
         *affinities,
         field("spec/selector/matchLabels", "Job", "batch"),

@@ -1,7 +1,8 @@
 """Why a folder could not be rendered.
 
-Two kinds, told apart because they ask for different things: `Broken` folders fail in kustomize too, and
-`Unsupported` ones use something that this renderer does not do. Neither is ever answered with a guess.
+Two kinds, told apart because they ask for different things: `Broken` folders fail in kustomize
+too, and `Unsupported` ones use something that this renderer does not do. Neither is ever answered
+with a guess.
 """
 
 from __future__ import annotations

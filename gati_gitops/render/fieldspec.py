@@ -1,8 +1,8 @@
 """Field specs: "in objects of this kind, the field at this path".
 
-Most of what a kustomization does is a value and a list of field specs. A path crosses lists without
-saying so, `name[]` insists on a list, and a backslash keeps a slash from splitting a name. `create` makes
-what is missing on the way; without it a missing field is passed over.
+Most of what a kustomization does is a value and a list of field specs. A path crosses lists
+without saying so, `name[]` insists on a list, and a backslash keeps a slash from splitting a
+name. `create` makes what is missing on the way; without it a missing field is passed over.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def split_path(path: str, delimiter: str = "/") -> tuple[str, ...]:
 
 
 def visit(
-    resource: Resource, spec: FieldSpec, setter: Setter, make: type[dict[str, Any]] | type[str] | None
+    resource: Resource,
+    spec: FieldSpec,
+    setter: Setter,
+    make: type[dict[str, Any] | str] | None,
 ) -> None:
     """Call the setter for every field of the resource that the spec means.
 
@@ -84,9 +87,7 @@ def walk(
         for item in node:
             walk(item, parts, at, setter, make, spec)
     elif not is_null(node):
-        raise Broken(
-            "expected a list or a mapping on the way to this field", field=spec.path
-        )
+        raise Broken("expected a list or a mapping on the way to this field", field=spec.path)
 
 
 def _check_key(name: str) -> None:

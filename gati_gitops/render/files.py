@@ -1,4 +1,4 @@
-"""Where the renderer reads from: a few questions that a folder, a commit or a tree in memory answer.
+"""Where the renderer reads from: questions that a folder, a commit or a tree in memory answers.
 
 Paths are posix paths from one root, without a leading slash; the root itself is the empty path.
 """

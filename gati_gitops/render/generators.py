@@ -133,7 +133,11 @@ def _env_file(data: bytes, file: str) -> Iterator[tuple[str, bytes]]:
 def absorb(resources: ResMap, new: Resource) -> None:
     """Add a generated resource, or merge it into the one that is there, as its behavior says."""
     name = new.id(resources.schema)
-    matches = [r for r in resources if r.obj and (name in r.previous_ids() or name == r.id(resources.schema))]
+    matches = [
+        r
+        for r in resources
+        if r.obj and (name in r.previous_ids() or name == r.id(resources.schema))
+    ]
     if not matches:
         if new.behavior in ("merge", "replace"):
             raise Broken(
@@ -196,7 +200,7 @@ def _take_identity(new: Resource, old: Resource) -> None:
     new.variables = [*old.variables]
 
 
-# ------------------------------------------------------------------------------------------------ hash
+# ------------------------------------------------------------------------------------------- hash
 
 
 def add_hashes(resources: ResMap) -> None:

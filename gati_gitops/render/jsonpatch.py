@@ -1,8 +1,8 @@
 """JSON 6902 patches, with the leniencies of the library that kustomize uses.
 
-`replace` also sets a key that was not there, indexes may be negative, `-` appends. A patched object goes
-through JSON and back, in which all numbers are floats: a million comes back as 1e+06, and only the last
-step of a build writes it as a whole number again.
+`replace` also sets a key that was not there, indexes may be negative, `-` appends. A patched
+object goes through JSON and back, in which all numbers are floats: a million comes back as 1e+06,
+and only the last step of a build writes it as a whole number again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def apply(operations: list[Operation], obj: dict[str, Any]) -> dict[str, Any]:
     """The patched object."""
     holder = {"": plain(obj)}
     for operation in operations:
-        _STEPS.get(operation.get("op"), _unknown)(operation, holder)
+        _STEPS.get(str(operation.get("op")), _unknown)(operation, holder)
     result = holder[""]
     if not isinstance(result, dict):
         raise Broken("the patched resource is no longer an object")

@@ -130,7 +130,9 @@ def read_kustomization(data: bytes, file: str) -> dict[str, Any]:
     fields: dict[str, Any] = decode(document, SCHEMA, file)
     _check_kind(fields, file)
     if not any(value != "" for name, value in fields.items() if name not in ("kind", "apiVersion")):
-        raise Broken("kustomization.yaml is empty", file=file, remedy="name resources, or remove it")
+        raise Broken(
+            "kustomization.yaml is empty", file=file, remedy="name resources, or remove it"
+        )
     fields["kind"] = fields.get("kind") or "Kustomization"
     for old, new in (("bases", "resources"), ("imageTags", "images")):
         if fields.get(old):

@@ -11,7 +11,13 @@ from gati_gitops.render.errors import Broken, RenderError, Unsupported
 from gati_gitops.render.files import FileSystem, is_within, join
 from gati_gitops.render.openapi import Schema
 from gati_gitops.render.resource import Resource
-from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, from_json, read_config, read_resources
+from gati_gitops.yamlio.goyaml_read import (
+    GoYamlError,
+    decode,
+    from_json,
+    read_config,
+    read_resources,
+)
 from gati_gitops.yamlio.goyaml_scalars import is_null, plain, text_of
 
 _REMOTE: Final = re.compile(
@@ -24,7 +30,8 @@ _MEMORY: Final = frozenset(
     _INTERNAL + name
     for name in (
         "previousKinds", "previousNames", "previousNamespaces", "prefixes", "suffixes", "refBy",
-        "generatorBehavior", "needsHashSuffix", "allowNameChange", "allowKindChange", "helm-generated",
+        "generatorBehavior", "needsHashSuffix", "allowNameChange", "allowKindChange",
+        "helm-generated",
     )
 )  # fmt: skip
 
@@ -110,7 +117,7 @@ class Loader:
         while visited is not None:
             if is_within(visited.root, root):
                 raise Broken(
-                    f"cycle detected: candidate root '{root}' contains visited root '{visited.root}'",
+                    f"cycle detected: '{root}' contains the visited '{visited.root}'",
                     field=name,
                 )
             visited = visited.parent

@@ -1,12 +1,12 @@
 """Strategic merge, as kustomize does it.
 
 A patch is walked together with the object it changes. What the patch does not mention stays, null
-removes, `$patch` deletes or replaces, a list is replaced unless the schema says that it merges by keys.
-The object and the patch are both changed in place; who needs a patch twice copies it first.
+removes, `$patch` deletes or replaces, a list is replaced unless the schema says that it merges by
+keys. The object and the patch are both changed in place; who needs a patch twice copies it first.
 
-kustomize walks every field of the object, mentioned or not, and tidies up on the way: a key without any
-value goes, entries of a merging list that have the same key become one. `_alone` does that tidying, and
-for an ordinary object it finds out quickly that there is nothing to do.
+kustomize walks every field of the object, mentioned or not, and tidies up on the way: a key
+without any value goes, entries of a merging list that have the same key become one. `_alone` does
+that tidying, and for an ordinary object it finds out quickly that there is nothing to do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from gati_gitops.render.merge_lists import (
     merge_slowly,
 )
 from gati_gitops.render.openapi import Schema, Type
-from gati_gitops.yamlio.goyaml_scalars import BLANK, Quoted, is_null, reads_as_string, written_over
+from gati_gitops.yamlio.goyaml_scalars import (
+    BLANK,
+    Null,
+    Quoted,
+    is_null,
+    reads_as_string,
+    written_over,
+)
 
 MISSING: Final = object()
 _OPAQUE: Final[Type] = {}
@@ -56,11 +63,12 @@ class Merge:
 
     def walk(self, old: Any, new: Any, type_: Any) -> Any:
         """What becomes of one field; MISSING when it goes."""
-        subject = new if old is MISSING or old is None or old is BLANK else old
-        if subject is MISSING or subject is None or subject is BLANK:
-            # Only a null that was spelled out survives, and only when the patch is silent.
-            return old if old is None and new is MISSING else MISSING
+        kind = type(old)
+        subject = new if old is MISSING or old is None or kind is Null else old
         kind = type(subject)
+        if subject is MISSING or subject is None or kind is Null:
+            # Only a null that was spelled out survives, and only when the patch is silent.
+            return old if old is not BLANK and new is MISSING else MISSING
         if kind is dict:
             _expect(new, dict)
             return self._mapping(old, new, type_)
@@ -72,7 +80,7 @@ class Merge:
         else:
             _expect(new, None)
             result = old if new is MISSING else new
-        return MISSING if result is None or result is BLANK else result
+        return MISSING if result is None or type(result) is Null else result
 
     # ----------------------------------------------------------------------------------- mappings
 
@@ -132,8 +140,7 @@ class Merge:
                 del old[key]
             elif type(value) is dict or type(value) is list:
                 child = None if fields is None else fields.get(key) or fields.get("*", _OPAQUE)
-                if self.walk(value, MISSING, child) is MISSING:
-                    del old[key]
+                put(old, key, self.walk(value, MISSING, child))
 
     # -------------------------------------------------------------------------------------- lists
 
@@ -221,7 +228,7 @@ def put(mapping: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _expect(value: Any, kind: type | None) -> None:
-    if value is MISSING or value is None or value is BLANK:
+    if value is MISSING or value is None or type(value) is Null:
         return
     actual = type(value)
     if actual is kind or (kind is None and actual is not dict and actual is not list):

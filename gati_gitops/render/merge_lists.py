@@ -1,8 +1,8 @@
 """Merging lists by key when the entries are not all alike.
 
 Entries without the key, several entries with one key, scalars among mappings, keys that only some
-entries have: kustomize has an answer for each, and the answers follow from the steps it takes. Those
-steps are repeated here one by one. Ordinary lists never come here.
+entries have: kustomize has an answer for each, and the answers follow from the steps it takes.
+Those steps are repeated here one by one. Ordinary lists never come here.
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ def _find(source: Any, keys: Values, values: Values) -> tuple[Any] | None:
     return None
 
 
-def set_element(entries: list[Any], element: tuple[Any] | None, keys: Values, values: Values) -> None:
+def set_element(
+    entries: list[Any], element: tuple[Any] | None, keys: Values, values: Values
+) -> None:
     """Put the element where entries have these values, or at the end; None removes them."""
     keys = keys or ("",)
     by_mapping = keys[0] != "" and values and values[0] != ""

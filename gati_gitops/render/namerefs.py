@@ -1,8 +1,8 @@
 """After names have changed: every field that refers to an object by its old name gets the new one.
 
-The references of a kind are kept as a tree of field names, so that fields with a common way are found in
-one walk. Candidates are looked up by what they were once called, so the cost grows with the number of
-references and not with its square.
+The references of a kind are kept as a tree of field names, so that fields with a common way are
+found in one walk. Candidates are looked up by what they were once called, so the cost grows with
+the number of references and not with its square.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gati_gitops.render.fieldspec import split_path
 from gati_gitops.render.resource import NOWHERE, Gvk, Id, ResMap, Resource, split_api_version
 from gati_gitops.yamlio.goyaml_scalars import is_null, new_string, text_of, untagged_over
 
-# Field name -> (kinds referred to by this very field, fields below it); paths are kept for messages.
+# Field name -> (kinds referred to by this very field, with its path; fields below it).
 Branch = dict[str, tuple[list[tuple[Gvk, str]], Any]]
 
 
@@ -131,7 +131,9 @@ class _Referrer:
         node["name"] = untagged_over(node["name"], referral.name)
         if namespace:
             old = node.get("namespace")
-            node["namespace"] = new_string(namespace) if old is None else untagged_over(old, namespace)
+            node["namespace"] = (
+                new_string(namespace) if old is None else untagged_over(old, namespace)
+            )
 
     def _in_namespace(self, found: list[Resource], namespace: str) -> list[Resource]:
         found = [r for r in found if self._reachable(r)]

@@ -1,8 +1,8 @@
 """What strategic merging must know of a type: which of its lists merge, and by which keys.
 
-The facts for Kubernetes' own kinds are in data/kubernetes.json, derived from the schema that kustomize
-embeds (bench/kubernetes_schema.py). A kustomization may name a schema of its own (`openapi.path`), which
-is derived here in the same way and then stands alone, as in kustomize.
+The facts for Kubernetes' own kinds are in data/kubernetes.json, derived from the schema that
+kustomize embeds (bench/kubernetes_schema.py). A kustomization may name a schema of its own
+(`openapi.path`), which is derived here in the same way and then stands alone, as in kustomize.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ class Schema:
 
     def __init__(self, types: dict[str, Type], cluster_scoped: frozenset[str]) -> None:
         self._types = types
-        self._cluster = cluster_scoped
+        self.cluster_scoped = cluster_scoped
+        self._cluster = frozenset(tuple(kind.split(" ", 1)) for kind in cluster_scoped)
 
     def type_of(self, api_version: str, kind: str) -> Type | None:
         return self._types.get(f"{api_version} {kind}")
 
     def is_cluster_scoped(self, api_version: str, kind: str) -> bool:
-        return f"{api_version} {kind}" in self._cluster
+        return (api_version, kind) in self._cluster
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +71,7 @@ def custom(document: dict[str, Any]) -> Schema:
             namespaced = "namespaces/{namespace}" in path
             scopes[_kind(gvk)] = scopes.get(_kind(gvk), False) or namespaced
     cluster = frozenset(kind for kind, namespaced in scopes.items() if not namespaced)
-    return Schema(types, builtin()._cluster | cluster)  # noqa: SLF001: the scopes hold for both
+    return Schema(types, builtin().cluster_scoped | cluster)
 
 
 def _kind(gvk: dict[str, Any]) -> str:

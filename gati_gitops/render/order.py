@@ -17,7 +17,9 @@ def sorted_resources(resources: list[Resource], options: dict[str, Any] | None) 
         raise Broken("the field must be one of [fifo, legacy]", field="sortOptions.order")
     if order == "fifo":
         if legacy is not None:
-            raise Broken("set, but the order is not 'legacy'", field="sortOptions.legacySortOptions")
+            raise Broken(
+                "set, but the order is not 'legacy'", field="sortOptions.legacySortOptions"
+            )
         return resources
     ranks = ORDER if legacy is None else _ranks(legacy)
     return sorted(resources, key=lambda resource: _key(resource, ranks))

@@ -20,7 +20,7 @@ from gati_gitops.yamlio.goyaml_scalars import is_null
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One entry of `patches`: merges, or operations, for one target or for the objects they name."""
+    """One entry of `patches`: merges or operations, for a target or for the objects they name."""
 
     merges: list[Resource]
     operations: list[jsonpatch.Operation]
@@ -95,7 +95,8 @@ def apply_patches(resources: ResMap, patches: list[Patch]) -> None:
                 by_id = None
                 _operate(resources, patch)
         except RenderError as error:
-            raise error.at(patch.source)
+            error.at(patch.source)
+            raise
         resources.drop_empty()
 
 
@@ -120,7 +121,7 @@ def merge_many(resources: ResMap, targets: list[Resource], patch: Resource) -> N
 
 
 def _stringify(copied: Resource, patch: Resource) -> None:
-    """kustomize copies a patch by way of string maps: a null label becomes the text "null"."""
+    """Copying a patch goes by way of string maps: a null label becomes the text "null"."""
     metadata = copied.obj["metadata"]
     for field in ("labels", "annotations"):
         texts = patch.texts(field)
@@ -183,7 +184,7 @@ def operate(resource: Resource, operations: list[jsonpatch.Operation]) -> None:
     resource.touch()
 
 
-# ----------------------------------------------------------------------------------- the old spellings
+# ------------------------------------------------------------------------------ the old spellings
 
 
 def load_strategic_merges(loader: Loader, entries: list[str], file: str) -> list[Resource]:
@@ -207,7 +208,8 @@ def apply_strategic_merges(resources: ResMap, patches: list[Resource]) -> None:
             target = find_one(resources.by_any_id().get(name, ()), str(name))
             merge_many(resources, [target], patch)
         except RenderError as error:
-            raise error.at(patch.file)
+            error.at(patch.file)
+            raise
 
 
 def load_json6902(loader: Loader, entry: dict[str, Any], file: str) -> Patch:
@@ -231,5 +233,6 @@ def apply_json6902(resources: ResMap, patch: Patch) -> None:
         try:
             operate(resource, patch.operations)
         except RenderError as error:
-            raise error.at(patch.source)
+            error.at(patch.source)
+            raise
     resources.changed()

@@ -1,7 +1,8 @@
 """Dotted field paths, as replacements and vars use them.
 
-`spec.containers.[name=app].image`, `data.[key.with.dots]`, `spec.rules.0.host`, `spec.rules.*.host`.
-A place is the container and the key or index under which a value stands, so that it can be set.
+`spec.containers.[name=app].image`, `data.[key.with.dots]`, `spec.rules.0.host`,
+`spec.rules.*.host`. A place is the container and the key or index under which a value stands, so
+that it can be set.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ def split_dotted(path: str) -> list[str]:
     result = []
     parts = iter(split_path(path, "."))
     for part in parts:
+        joined = part
         if part.startswith("[") and not part.endswith("]"):
-            joined = part
             for more in parts:
                 joined += "." + more
                 if more.endswith("]"):
                     break
-            part = joined if "=" in joined else joined.strip("[]")
-        result.append(part)
+            joined = joined if "=" in joined else joined.strip("[]")
+        result.append(joined)
     return result
 
 
@@ -55,16 +56,13 @@ def is_scalar(value: Any) -> bool:
     return not isinstance(value, (dict, list))
 
 
-# --------------------------------------------------------------------------------------------- looking up
+# ------------------------------------------------------------------------------------- looking up
 
 
 def lookup(obj: Any, parts: list[str]) -> Place | None:
     """The one place that a path without patterns leads to."""
     place: Place = ([obj], 0)
-    for part in parts:
-        part = part.strip()
-        if not part:
-            continue
+    for part in filter(None, map(str.strip, parts)):
         value = place[0][place[1]]
         if _INDEX.match(part) or part == "-":
             found = _by_index(value, part)
@@ -119,7 +117,7 @@ def _text(value: Any) -> str:
     return text_of(value) if is_scalar(value) else ""
 
 
-# ----------------------------------------------------------------------------------------------- matching
+# --------------------------------------------------------------------------------------- matching
 
 
 def matches(place: Place, parts: list[str], make: Any) -> list[Place]:

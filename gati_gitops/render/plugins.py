@@ -8,8 +8,8 @@
       prefix: foo-
       fieldSpecs: [{path: metadata/name}]
 
-The same work as the fields of a kustomization, with field specs of the user's choice. Plugins that are
-programs are not supported.
+The same work as the fields of a kustomization, with field specs of the user's choice. Plugins
+that are programs are not supported.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def transform(plugin: Resource, resources: ResMap, loader: Loader, file: str) ->
 
 def generate(plugin: Resource, loader: Loader, file: str) -> list[Resource]:
     kind = _builtin(plugin)
+    if kind == "IAMPolicyGenerator":
+        return [_workload_identity(plugin)]
     if kind not in ("ConfigMapGenerator", "SecretGenerator"):
         raise Unsupported(f"the generator {kind} is not supported", file=plugin.file)
     schema = {**(CONFIG_MAP if kind == "ConfigMapGenerator" else SECRET), "metadata": _META}
@@ -77,6 +79,28 @@ def generate(plugin: Resource, loader: Loader, file: str) -> list[Resource]:
     for field in ("name", "namespace"):
         settings[field] = settings.get(field) or settings.get("metadata", {}).get(field, "")
     return [generate_object(loader, kind.removesuffix("Generator"), settings, {}, file)]
+
+
+def _workload_identity(plugin: Resource) -> Resource:
+    """The service account that binds pods to an identity of Google's cloud."""
+    schema = {
+        "cloud": str,
+        "kubernetesService": {"name": str, "namespace": str},
+        "serviceAccount": {"name": str, "projectId": str},
+    }
+    settings = decode(plain(plugin.obj), schema, plugin.file, strict=False)
+    if settings.get("cloud") != "gke":
+        raise Broken(f"cloud provider {settings.get('cloud', '')} not supported", file=plugin.file)
+    service, account = settings.get("kubernetesService", {}), settings.get("serviceAccount", {})
+    member = f"{account.get('name', '')}@{account.get('projectId', '')}.iam.gserviceaccount.com"
+    metadata: dict[str, Any] = {
+        "annotations": {"iam.gke.io/gcp-service-account": resolve(member)},
+        "name": resolve(service.get("name", "")),
+    }
+    if service.get("namespace"):
+        metadata["namespace"] = resolve(service["namespace"])
+    obj = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return Resource(obj, plugin.file)
 
 
 def _builtin(plugin: Resource) -> str:
@@ -106,6 +130,11 @@ def _prefix(settings: Settings, resources: ResMap, loader: Loader, file: str) ->
 def _suffix(settings: Settings, resources: ResMap, loader: Loader, file: str) -> None:
     specs = _required_specs(settings, file)
     transforms.add_suffix(resources, settings.get("suffix", ""), specs)
+
+
+def _prefix_and_suffix(settings: Settings, resources: ResMap, loader: Loader, file: str) -> None:
+    _prefix(settings, resources, loader, file)
+    _suffix(settings, resources, loader, file)
 
 
 def _namespace(settings: Settings, resources: ResMap, loader: Loader, file: str) -> None:
@@ -172,6 +201,10 @@ Run = Callable[[Settings, ResMap, Loader, str], None]
 _TRANSFORMERS: Final[dict[str, tuple[dict[str, Any], Run]]] = {
     "PrefixTransformer": ({"prefix": str, "fieldSpecs": _SPECS}, _prefix),
     "SuffixTransformer": ({"suffix": str, "fieldSpecs": _SPECS}, _suffix),
+    "PrefixSuffixTransformer": (
+        {"prefix": str, "suffix": str, "fieldSpecs": _SPECS},
+        _prefix_and_suffix,
+    ),
     "NamespaceTransformer": (
         {
             "metadata": _META,

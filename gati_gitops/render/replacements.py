@@ -1,7 +1,7 @@
 """Replacements: a value of one resource, or a fixed one, copied into fields of others.
 
-Copying into a scalar changes its text and keeps its type: "8080" copied over a string is a string, copied
-over a number is a number, and "http" over a number is an error.
+Copying into a scalar changes its text and keeps its type: "8080" copied over a string is a
+string, copied over a number is a number, and "http" over a number is an error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def apply_replacements(resources: ResMap, replacements: list[Fields]) -> None:
         if has_value and "source" in replacement:
             raise Broken("value and resource selectors are mutually exclusive")
         value = (
-            resolve(replacement["sourceValue"]) if has_value else _source(resources, replacement["source"])
+            resolve(replacement["sourceValue"])
+            if has_value
+            else _source(resources, replacement["source"])
         )
         text = replacement["sourceValue"] if has_value else _text(value)
         for target in replacement["targets"]:
@@ -108,7 +110,10 @@ def _selected(id_: Id, source: Fields) -> bool:
     group, version = split_api_version(id_.api_version)
     return (
         source.get("name", "") in ("", id_.name)
-        and ("namespace" not in source or (source["namespace"] or "default") == (id_.namespace or "default"))
+        and (
+            "namespace" not in source
+            or (source["namespace"] or "default") == (id_.namespace or "default")
+        )
         and source.get("group", "") in ("", group)
         and source.get("version", "") in ("", version)
         and source.get("kind", "") in ("", id_.kind)
@@ -133,7 +138,8 @@ def _copy_to(resources: ResMap, value: Any, text: str, target: Fields) -> None:
                 try:
                     _copy_value(resource.obj, value, text, path, target.get("options", {}))
                 except RenderError as error:
-                    raise error.at(resource.file)
+                    error.at(resource.file)
+                    raise
 
 
 def _copy_value(obj: Any, value: Any, text: str, path: str, options: Fields) -> None:
@@ -206,7 +212,7 @@ def _type_of(value: Any) -> str:
     return "null" if is_null(value) else type(value).__name__
 
 
-# ------------------------------------------------------------------------------ structure inside of text
+# ----------------------------------------------------------------------- structure inside of text
 
 
 def _set_in_text(obj: Any, parts: list[str], value: Any, text: str, options: Fields) -> bool:

@@ -1,7 +1,7 @@
 """Resources on their way through a build, and the ordered set that holds them.
 
-kustomize remembers what a resource used to be called (and what made it so) in annotations that it takes
-off again at the end. Here that memory is fields of `Resource`.
+kustomize remembers what a resource used to be called (and what made it so) in annotations that it
+takes off again at the end. Here that memory is fields of `Resource`.
 
 A resource is known by its id: apiVersion, kind, name and namespace, where the namespace of a
 cluster-scoped kind is NOWHERE and no namespace means "default".
@@ -135,6 +135,8 @@ class Resource:
     def remember(self, schema: Schema) -> None:
         """Note what the resource is called now, because that may change."""
         current = self.id(schema)
+        if not current.name or not current.kind:
+            raise Broken("a resource has lost its name or kind", file=self.file)
         self.previous.append((current.kind, current.name, current.namespace))
 
     def forget(self) -> None:

@@ -93,7 +93,7 @@ class Selector:
         return chosen
 
 
-# ------------------------------------------------------------------------------------- label selectors
+# -------------------------------------------------------------------------------- label selectors
 
 _TOKEN: Final = re.compile(r"\s*(?:(==|!=|=|!|\(|\)|,|>|<)|([^\s=!(),<>]+))")
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,61})?[A-Za-z0-9]\Z")
@@ -112,10 +112,10 @@ def label_selector(text: str) -> Test | None:
     tests: list[Test] = []
     while True:
         tests.append(_requirement(tokens, text))
-        token = tokens.pop(0)
-        if token == "":
+        following = tokens.pop(0)
+        if not following:
             return lambda marks: all(test(marks) for test in tests)
-        if token != ",":
+        if following != ",":
             raise _unreadable(text)
 
 
@@ -162,15 +162,15 @@ def _values(tokens: list[str], text: str) -> set[str]:
         raise _unreadable(text)
     values = {""} if tokens[0] == ")" else set[str]()
     expecting = True
-    while (token := tokens.pop(0)) != ")":
-        if token == ",":
+    while (word := tokens.pop(0)) != ")":
+        if word == ",":
             if expecting:
                 values.add("")
             expecting = True
-        elif token in ("", "(") or not expecting:
+        elif word in ("", "(") or not expecting:
             raise _unreadable(text)
         else:
-            values.add(token)
+            values.add(word)
             expecting = False
     if expecting:
         values.add("")

@@ -1,8 +1,8 @@
 """One folder with a kustomization: gather, generate, transform.
 
-The order is kustomize's: resources, configuration, generators, components, then the transformations in a
-fixed sequence whatever their order in the file. Hashes, references and vars come last and once, for the
-whole build.
+The order is kustomize's: resources, configuration, generators, components, then the
+transformations in a fixed sequence whatever their order in the file. Hashes, references and vars
+come last and once, for the whole build.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def build(files: FileSystem, path: str) -> list[Resource]:
         fix_references(resources, gathered.config.name_references)
         resolve_variables(resources, gathered.variables, gathered.config.variable_references)
     except RenderError as error:
-        raise error.at(file)
+        error.at(file)
+        raise
     _drop_local(resources)
     ordered = sorted_resources(resources.items, fields.get("sortOptions"))
     resources.changed()
@@ -126,7 +127,9 @@ def _schema(loader: Loader, fields: Fields, file: str) -> openapi.Schema | None:
         except GoYamlError as error:
             raise wrapped(error, loader.path(given["path"])) from error
         except ValueError as error:
-            raise Broken(f"invalid schema file: {error}", file=loader.path(given["path"])) from error
+            raise Broken(
+                f"invalid schema file: {error}", file=loader.path(given["path"])
+            ) from error
         if not isinstance(document, dict):
             raise Broken("invalid schema file", file=loader.path(given["path"]))
         return openapi.custom(document)
@@ -209,7 +212,8 @@ class _Target:
             try:
                 self._transform(into)
             except RenderError as error:
-                raise error.at(self.file)
+                error.at(self.file)
+                raise
         for path in fields.get("validators", ()):
             raise Unsupported("validators are not supported", file=self.file, field=path)
         if fields.get("vars"):
@@ -226,21 +230,23 @@ class _Target:
                 else:
                     into.resources.extend(found)
             except RenderError as error:
-                raise error.at(self.file)
+                error.at(self.file)
+                raise
 
     def _enter(self, path: str) -> _Target:
         loader = self.loader.enter(path)
         fields, file = _load(loader)
-        if "path" in fields.get("openapi", {}) or "version" in fields.get("openapi", {}):
-            if not self.custom:
-                raise Unsupported("openapi below the top is not supported", file=file)
+        if not self.custom and not {"path", "version"}.isdisjoint(fields.get("openapi", {})):
+            raise Unsupported("openapi below the top is not supported", file=file)
         return _Target(loader, fields, file, custom=self.custom)
 
     def _base(self, path: str, into: Gathered) -> None:
         target = self._enter(path)
         if target.fields["kind"] == "Component":
             raise Broken(
-                "a component cannot be a resource", file=self.file, remedy="name it under components"
+                "a component cannot be a resource",
+                file=self.file,
+                remedy="name it under components",
             )
         gathered = Gathered(ResMap(self.loader.schema))
         target.gather(gathered)
@@ -257,7 +263,8 @@ class _Target:
                 )
             target.gather(into)
         except RenderError as error:
-            raise error.at(self.file)
+            error.at(self.file)
+            raise
 
     def _configure(self, into: Gathered) -> None:
         config = configs.default()
@@ -311,7 +318,9 @@ class _Target:
         strategic = load_strategic_merges(loader, merges, self.file) if merges else []
         patches = [load_patch(loader, entry, self.file) for entry in fields.get("patches", ())]
         labels = self._label_specs(config)
-        operations = [load_json6902(loader, e, self.file) for e in fields.get("patchesJson6902", ())]
+        operations = [
+            load_json6902(loader, e, self.file) for e in fields.get("patchesJson6902", ())
+        ]
         replacements = load_replacements(loader, fields.get("replacements", []), self.file)
         extra = self._plugins("transformers")
 
@@ -342,7 +351,9 @@ class _Target:
     def _label_specs(self, config: Config) -> list[tuple[dict[str, str], list[FieldSpec]]]:
         result = []
         for label in self.fields.get("labels", ()):
-            specs = merge_specs([configs.spec(entry) for entry in label.get("fields", ())], config.labels)
+            specs = merge_specs(
+                [configs.spec(entry) for entry in label.get("fields", ())], config.labels
+            )
             if label.get("includeSelectors"):
                 specs = merge_specs(specs, config.common_labels)
             else:
@@ -360,9 +371,7 @@ _GENERATING = frozenset(("configMapGenerator", "secretGenerator", "generators"))
 _TRANSFORMING = frozenset(
     (
         "patchesStrategicMerge", "patches", "namespace", "namePrefix", "nameSuffix", "labels",
-        "commonLabels", "commonAnnotations", "patchesJson6902", "replicas", "images", "replacements",
-        "transformers",
+        "commonLabels", "commonAnnotations", "patchesJson6902", "replicas", "images",
+        "replacements", "transformers",
     )
 )  # fmt: skip
-
-

@@ -1,4 +1,4 @@
-"""Labels, annotations, names, namespaces, replicas and images: a value set where field specs say."""
+"""Labels, annotations, names, namespaces, replicas, images: a value set where field specs say."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def set_replicas(resources: ResMap, name: str, count: int, specs: list[FieldSpec
         )
 
 
-# ---------------------------------------------------------------------------------------------- images
+# ----------------------------------------------------------------------------------------- images
 
 
 def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) -> None:

@@ -10,7 +10,16 @@ from gati_gitops.render.errors import Broken
 from gati_gitops.render.fieldspec import FieldSpec, visit
 from gati_gitops.render.paths import lookup, split_dotted
 from gati_gitops.render.resource import Id, ResMap, Resource, effective_namespace
-from gati_gitops.yamlio.goyaml_scalars import Bare, Cell, Odd, go_float, is_null, plain, resolve, text_of
+from gati_gitops.yamlio.goyaml_scalars import (
+    Bare,
+    Cell,
+    Odd,
+    go_float,
+    is_null,
+    plain,
+    resolve,
+    text_of,
+)
 
 _SLICE: Final = re.compile(r"(.*)\[([0-9]+)\]\Z")
 Variables = dict[str, dict[str, Any]]
@@ -30,13 +39,15 @@ def normalized(var: dict[str, Any]) -> dict[str, Any]:
     return {"name": var.get("name", ""), "objref": ref, "path": path}
 
 
-def add_variables(resources: ResMap, known: Variables, added: list[dict[str, Any]], file: str) -> None:
+def add_variables(
+    resources: ResMap, known: Variables, added: list[dict[str, Any]], file: str
+) -> None:
     """Take up the vars of one kustomization, and mark the resources that they look at."""
     for var in map(normalized, added):
         matched = [r for r in resources if r.obj and _is_object(resources, r, var["objref"])]
         if len(matched) > 1:
             raise Broken(
-                f"found {len(matched)} resId matches for var {var['name']} (unable to disambiguate)",
+                f"found {len(matched)} matches for var {var['name']} (unable to disambiguate)",
                 file=file,
                 field="vars",
             )

@@ -1,10 +1,11 @@
 """A reader for YAML in plain block style: one pass over the lines, or nothing.
 
-Nearly every file of a Kustomize repository is written in the same small dialect: block mappings and
-sequences, one-line scalars, literal blocks, comments on lines of their own. Lines of that dialect can
-be read by one regular expression, ten times faster than by a general parser. A single line outside of
-it (flow style, anchors, tags, escapes, text over several lines, tabs, odd indentation, a key twice)
-and the answer is None: the caller reads the whole text again with the general parser.
+Nearly every file of a Kustomize repository is written in the same small dialect: block mappings
+and sequences, one-line scalars, literal blocks, comments on lines of their own. A line of that
+dialect is read by one regular expression, and most lines have been seen before. A single line
+outside of it (flow style, anchors, tags, escapes, text over several lines, tabs, odd indentation,
+a key twice) and the answer is None: the caller reads the whole text again with the general
+parser.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from typing import Any, Final
 from gati_gitops.yamlio.goyaml_scalars import BLANK, Quoted, resolve, resolve_config
 
 _VALUE = (
-    r'"[^"\\\n]*"|\'[^\'\n]*\'|\{\}|\[\]|\|[-+]?'
+    r'"[ !#-\[\]-~]*"|\'[ -&(-~]*\'|\{\}|\[\]|\|[-+]?'
     # Plain text: no colon before a space, no space before a hash or another space.
     r"|(?:[A-Za-z0-9_/.$+(~=;^]|-(?=[!-~]))(?:[!-9;-~]++|:(?=[!-~])| (?=[!-\"$-~]))*+"
 )
 _ROW: Final = re.compile(
-    rf"^(?:( *+)((?:- )*+)(?:([A-Za-z_$][\w./$-]*+):(?= |$))? *+({_VALUE})?+ *+| *+#.*|(.*))$",
-    re.MULTILINE | re.ASCII,
+    rf"( *+)((?:- )*+)(?:([A-Za-z_$][\w./$-]*+):(?= |\Z))? *+({_VALUE})?+ *+\Z", re.ASCII
 )
+_COMMENT: Final = re.compile(r" *(?:#.*)?\Z")
 # Keys that are not strings to one of the two libraries.
 _NOT_KEYS: Final = frozenset(
     form
@@ -33,19 +34,53 @@ _NOT_KEYS: Final = frozenset(
 )
 # A comment that is a JSON object would steer kustomize's merging.
 _STEERING: Final = re.compile(r"#[#\s]*\{")
-_FOREIGN: Final = re.compile(r"[^\n -~]")
+_ALLOWED: Final = bytes([10, *range(32, 127)])
 
-Spell = Callable[[str], Any]
+# What a line can be.
+_NOTHING, _FOREIGN, _SCALAR, _KEY, _BLOCK, _MAPPING, _SEQUENCE, _SEPARATOR = range(8)
+Row = tuple[int, int, int, str, Any]
+"""What it is, its column, the width of its dashes, its key, its value."""
+
+_SKIP: Final[Row] = (_NOTHING, 0, 0, "", None)
+_STOP: Final[Row] = (_FOREIGN, 0, 0, "", None)
 
 
-@lru_cache(maxsize=65536)
-def resource_scalar(raw: str) -> Any:
-    return Quoted(raw[1:-1]) if raw[0] in "\"'" else resolve(raw)
+# Most lines of a repository are the same in file after file.
+@lru_cache(maxsize=1 << 16)
+def resource_row(line: str) -> Row:
+    row, raw = _row(line)
+    if row[0] != _SCALAR:
+        return row
+    value = Quoted(raw[1:-1]) if raw[0] in "\"'" else resolve(raw)
+    return _SCALAR, row[1], row[2], row[3], value
 
 
-@lru_cache(maxsize=16384)
-def config_scalar(raw: str) -> Any:
-    return raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
+@lru_cache(maxsize=1 << 14)
+def config_row(line: str) -> Row:
+    row, raw = _row(line)
+    if row[0] != _SCALAR:
+        return row
+    value = raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
+    return _SCALAR, row[1], row[2], row[3], value
+
+
+def _row(line: str) -> tuple[Row, str]:
+    match = _ROW.match(line)
+    if match is None or _NOT_KEYS.__contains__(match[3]):
+        return (_SKIP if _COMMENT.match(line) else _STOP), ""
+    indent, dashes, key, raw = match.groups()
+    if key is None and raw is None:
+        return (_STOP if dashes else _SKIP), ""
+    here, width, key = len(indent), len(dashes), key or ""
+    if raw is None:
+        return (_KEY, here, width, key, None), ""
+    if raw[0] == "|":
+        return (_BLOCK, here, width, key, raw[1:]), ""
+    if raw in ("{}", "[]"):
+        return (_MAPPING if raw == "{}" else _SEQUENCE, here, width, key, None), ""
+    if not width and not key:
+        return ((_SEPARATOR, 0, 0, "", None) if raw == "---" and not here else _STOP), ""
+    return (_SCALAR, here, width, key, None), raw
 
 
 class Documents(list[Any]):
@@ -54,12 +89,13 @@ class Documents(list[Any]):
     blank = False
 
 
-def read_block_style(  # noqa: C901: one loop over the lines; parts of it as calls cost a third
-    text: str, spell: Spell = resource_scalar, blank: Any = BLANK
+def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as calls cost a third
+    text: str, row: Callable[[str], Row] = resource_row
 ) -> Documents | None:
     """The documents of a text, or None when it is not all in plain block style."""
-    if _FOREIGN.search(text) or _STEERING.search(text):
+    if text.encode().translate(None, _ALLOWED) or _STEERING.search(text):
         return None
+    blank = BLANK if row is resource_row else None
     documents = Documents()
     # Open containers, outermost first, and the columns that their entries stand in.
     open_: list[Any] = []
@@ -70,16 +106,16 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
     owner: Any = None
     gap = ""
     gaps = 0
-    lines: list[str] = []
     skip = 0
-    for number, (indent, dashes, key, value, other) in enumerate(_ROW.findall(text)):
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
         if number < skip:
             continue
-        if not key and not value:
-            if other or dashes:
-                return None
-            continue
-        here = len(indent)
+        what, here, dashes, key, value = row(line)
+        if what < _SCALAR:
+            if what == _NOTHING:
+                continue
+            return None
         if dashes:
             if owner is not None and here >= column:
                 top = owner[gap] = []
@@ -101,15 +137,14 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
                     open_.append(top)
                     columns.append(here)
             column = here
-            nested = len(dashes) - 2
-            while nested:
+            while dashes > 2:
                 inner: list[Any] = []
                 top.append(inner)
                 top = inner
                 column += 2
                 open_.append(top)
                 columns.append(column)
-                nested -= 2
+                dashes -= 2
             if key:
                 entry: dict[str, Any] = {}
                 top.append(entry)
@@ -117,9 +152,9 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
                 column += 2
                 open_.append(top)
                 columns.append(column)
-        elif here != column or type(top) is not dict:
+        elif here != column or type(top) is not dict or not key:
             if not key:
-                if value != "---" or here:
+                if what != _SEPARATOR:
                     return None
                 if open_:
                     documents.append(open_[0])
@@ -147,47 +182,38 @@ def read_block_style(  # noqa: C901: one loop over the lines; parts of it as cal
                     open_.append(top)
                     columns.append(here)
             column = here
-        elif not key:
-            if value != "---" or here:
-                return None
-            documents.append(open_[0])
-            open_, columns, top, column, owner = [], [], None, -1, None
-            continue
         owner = None
-        if key:
-            if key in top or key in _NOT_KEYS:
-                return None
-            if not value:
+        if key and key in top:
+            return None
+        if what != _SCALAR:
+            if what == _KEY:
                 top[key] = blank
                 owner = top
                 gap = key
                 gaps += 1
                 continue
-        if value[0] in "|{[":
-            if value[0] == "|":
-                lines = lines or text.split("\n")
-                block = _literal(lines, number + 1, column, value[1:])
+            if what == _BLOCK:
+                block = _literal(lines, number + 1, column, value)
                 if block is None:
                     return None
-                content, skip = block
-                scalar = Quoted(content) if blank is BLANK else content
+                value, skip = block
+                if blank is BLANK:
+                    value = Quoted(value)
+            elif what == _MAPPING:
+                value = {}
             else:
-                scalar = {} if value == "{}" else []
-        else:
-            scalar = spell(value)
+                value = []
         if key:
-            top[key] = scalar
+            top[key] = value
         else:
-            top.append(scalar)
+            top.append(value)
     if open_:
         documents.append(open_[0])
     documents.blank = gaps > 0
     return documents
 
 
-def _literal(
-    lines: list[str], start: int, parent: int, chomp: str
-) -> tuple[str, int] | None:
+def _literal(lines: list[str], start: int, parent: int, chomp: str) -> tuple[str, int] | None:
     """The literal block whose first line has the number `start`, and the line after it."""
     if start >= len(lines) or lines[-1] != "":
         return None
@@ -198,7 +224,7 @@ def _literal(
     prefix = " " * width
     body: list[str] = []
     end = start
-    for end in range(start, len(lines) - 1):  # noqa: B007: used after the loop
+    for end in range(start, len(lines) - 1):
         line = lines[end]
         if line.startswith(prefix):
             body.append(line[width:])

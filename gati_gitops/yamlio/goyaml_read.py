@@ -1,9 +1,10 @@
 """Reading YAML the way kustomize does.
 
-`read_resources` is how kustomize reads manifests and patches (go-yaml v3 behind kyaml's reader), and
-`read_config` is how it reads a kustomization or a JSON patch (go-yaml v2, on its way to JSON). Both try
-the fast reader first and fall back on libyaml's events: Go's libraries are ports of libyaml, so the two
-agree on what the text says, and what each scalar means is decided by our own rules.
+`read_resources` is how kustomize reads manifests and patches (go-yaml v3 behind kyaml's reader),
+and `read_config` is how it reads a kustomization or a JSON patch (go-yaml v2, on its way to
+JSON). Both try the fast reader first and fall back on libyaml's events: Go's libraries are ports
+of libyaml, so the two agree on what the text says, and what each scalar means is decided by our
+own rules.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gati_gitops.yamlio.goyaml_fast import Documents, config_scalar, read_block_style
-from gati_gitops.yamlio.goyaml_scalars import BLANK, Odd, Quoted, go_float, resolve, resolve_config
+from gati_gitops.yamlio.goyaml_fast import Documents, config_row, read_block_style
+from gati_gitops.yamlio.goyaml_scalars import (
+    BLANK,
+    Odd,
+    Quoted,
+    go_float,
+    is_null,
+    resolve,
+    resolve_config,
+)
 
 _SEPARATOR: Final = re.compile(r"\n---.*\n")
 _COMMENT: Final = re.compile(r"#[#\s]*(\{.*)")
@@ -58,7 +67,7 @@ def read_resources(text: str) -> Documents:
 
 def read_config(text: str) -> Any:
     """The first document, as it would look after a trip through JSON."""
-    documents = read_block_style(text, config_scalar, None)
+    documents = read_block_style(text, config_row)
     if documents is not None and len(documents) < 2:
         return documents[0] if documents else None
     builder = _Builder(text, 0, config=True)
@@ -71,7 +80,7 @@ def _read_slowly(text: str) -> Documents:
     line = 0
     for chunk in _split(text):
         value = _Builder(chunk, line, config=False).document()
-        if value is not None and value is not BLANK:
+        if not is_null(value):
             documents.append(value)
         line += chunk.count("\n") + 1
     return documents
@@ -124,6 +133,7 @@ class _Builder:
         self.config = config
         self.anchors: dict[str, Any] = {}
         self.copied = 0
+        self.flow = 0
 
     def document(self) -> Any:
         import yaml
@@ -184,16 +194,29 @@ class _Builder:
             return str(event.value) if self.config else Quoted(event.value)
         if event.value == "<<":
             return _MERGE
-        return resolve_config(event.value) if self.config else resolve(event.value)
+        if self.config:
+            return resolve_config(event.value)
+        value = resolve(event.value)
+        if self.flow and (value is BLANK or (isinstance(value, Odd) and ":" in event.value)):
+            # In [] and {} kustomize writes these in quotes halfway, and reads them back as strings.
+            raise GoYamlError(
+                "an empty value or a time inside of [] or {} is not supported: quote it",
+                self._line(event),
+                unsupported=True,
+            )
+        return value
 
     def _sequence(self, event: Any, depth: int) -> list[Any]:
         import yaml
 
         self._check_tag(event)
         items = []
+        flow = bool(event.flow_style)
+        self.flow += flow
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             item = self._node(event, depth + 1)
             items.append("<<" if item is _MERGE else item)
+        self.flow -= flow
         return items
 
     def _mapping(self, event: Any, depth: int) -> dict[str, Any]:
@@ -202,6 +225,8 @@ class _Builder:
         self._check_tag(event)
         result: dict[str, Any] = {}
         merges: list[dict[str, Any]] | None = None
+        flow = bool(event.flow_style)
+        self.flow += flow
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self._node(event, depth + 1)
             value = self._node(next(self.events), depth + 1)
@@ -218,6 +243,7 @@ class _Builder:
             if name in result and not self.config:
                 raise GoYamlError(f"mapping key {name!r} already defined", self._line(event))
             result[name] = value
+        self.flow -= flow
         if merges and not self.config:
             for source in reversed(merges):
                 for name, value in source.items():
@@ -233,7 +259,7 @@ class _Builder:
     def _key(self, key: Any, event: Any, depth: int) -> str:
         if isinstance(key, str):
             return str(key)
-        if isinstance(key, (dict, list)) or key is None or key is BLANK:
+        if isinstance(key, (dict, list)) or is_null(key):
             raise GoYamlError("a mapping key must be a string", self._line(event))
         if self.config:
             if isinstance(key, float):

@@ -1,13 +1,15 @@
 """What a YAML scalar means to kustomize.
 
-kustomize reads and writes with two Go libraries that disagree: resources go through go-yaml v3, the
-kustomization file and JSON patches through v2 (where `yes` is true), and the output is written by v2.
-Both also look at how a scalar was *spelled*: an integer patched over a quoted string becomes a string.
+kustomize reads and writes with two Go libraries that disagree: resources go through go-yaml v3,
+the kustomization file and JSON patches through v2 (where `yes` is true), and the output is
+written by v2. Both also look at how a scalar was *spelled*: an integer patched over a quoted
+string becomes a string.
 
-So a value here is a plain Python one wherever that says it all, and something a little more where the
-spelling would be lost:
+So a value here is a plain Python one wherever that says it all, and something a little more where
+the spelling would be lost:
 
-str, int, bool, None   what it looks like; None was written as `null` or `~`
+str, int, bool, None   what it looks like; None was written as `null`
+Null                   a null written otherwise: `~`, or
 BLANK                  a null written as nothing at all (`key:`), which a patch removes
 Quoted, Bare           a string that was quoted though it need not be, or the reverse
 Cell                   a scalar that several places share
@@ -58,23 +60,28 @@ class Cell:
         self.value = value
 
 
-class _Blank:
-    __slots__ = ()
+class Null:
+    """A null that was written as something other than `null`."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __repr__(self) -> str:
-        return "BLANK"
+        return f"Null({self.text!r})"
 
     def __bool__(self) -> bool:
         return False
 
-    def __copy__(self) -> _Blank:
+    def __copy__(self) -> Null:
         return self
 
-    def __deepcopy__(self, memo: object) -> _Blank:
+    def __deepcopy__(self, memo: object) -> Null:
         return self
 
 
-BLANK: Final = _Blank()
+BLANK: Final = Null("")
 
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _INT = re.compile(
@@ -88,7 +95,8 @@ _BASE60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z")
 _SPECIAL: Final[dict[str, Any]] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys(("~", "null", "Null", "NULL"), None),
+    **{text: Null(text) for text in ("~", "Null", "NULL")},
+    "null": None,
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
@@ -131,7 +139,7 @@ def resolve_config(text: str) -> Any:
     if text in _OLD_BOOLS:
         return _OLD_BOOLS[text]
     value = resolve(text)
-    if value is BLANK:
+    if type(value) is Null:
         return None
     if isinstance(value, Odd):
         return text if value.kind == "timestamp" else value.value
@@ -141,7 +149,7 @@ def resolve_config(text: str) -> Any:
 @lru_cache(maxsize=65536)
 def reads_as_string(text: str) -> bool:
     """Whether YAML 1.1, as kustomize writes it, needs no quotes around the text."""
-    if text in _OLD_BOOLS or text == "<<":
+    if text in _OLD_BOOLS:
         return False
     return isinstance(resolve(text), str) and not _BASE60.match(text)
 
@@ -178,7 +186,7 @@ def timestamp(text: str) -> str | None:
     if sep and (sep == " ") == bool(zone):
         return None
     try:
-        moment = datetime(  # noqa: DTZ001: the offset is written from its own text
+        moment = datetime(  # noqa: DTZ001 - the offset is written from its own text
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
         )
     except ValueError:
@@ -188,11 +196,11 @@ def timestamp(text: str) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S}".zfill(19) + (f".{nanos}" if nanos else "") + str(offset)
 
 
-# ------------------------------------------------------------------------------- looking at values
+# ------------------------------------------------------------------------------ looking at values
 
 
 def is_null(value: Any) -> bool:
-    return value is None or value is BLANK
+    return value is None or type(value) is Null
 
 
 def text_of(value: Any) -> str:
@@ -209,7 +217,7 @@ def text_of(value: Any) -> str:
         return value.text
     if isinstance(value, Cell):
         return text_of(value.value)
-    return "" if value is BLANK else str(value)
+    return value.text if type(value) is Null else str(value)
 
 
 def is_quoted(value: Any) -> bool:
@@ -221,7 +229,7 @@ def is_quoted(value: Any) -> bool:
 
 
 def written_over(old: Any, new: Any) -> Any:
-    """The scalar `new` set where the scalar `old` stood: the value is new, the style is the old one."""
+    """The scalar `new` set where `old` stood: the value is new, the style is the old one."""
     if type(old) is Cell:
         old.value = written_over(old.value, new)
         return old
@@ -261,10 +269,10 @@ def plain(value: Any) -> Any:
         return plain(value.value)
     if isinstance(value, Odd):
         return through_json(value.value) if type(value.value) is float else value.value
-    return None if value is BLANK else value
+    return None if type(value) is Null else value
 
 
-# --------------------------------------------------------------------------------- Go's number forms
+# ------------------------------------------------------------------------------ Go's number forms
 
 
 def go_float(number: float) -> str:
@@ -297,5 +305,3 @@ def through_json(number: float) -> int | float:
     if math.isfinite(number) and number == int(number) and -_INT64 <= number < _UINT64:
         return int(number)
     return number
-
-

@@ -1,8 +1,8 @@
 """Writing YAML the way kustomize does: byte for byte what go-yaml v2 prints for the same value.
 
-Keys are in its "natural" order (a2 before a10, letters after everything else), lists stand flush with
-their key, nothing is folded, and a string is plain, 'single' or "double" quoted or a literal block by
-rules that the functions below follow to the letter.
+Keys are in its "natural" order (a2 before a10, letters after everything else), lists stand flush
+with their key, nothing is folded, and a string is plain, 'single' or "double" quoted or a literal
+block by rules that the functions below follow to the letter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from functools import cmp_to_key, lru_cache
 from typing import Any, Final
 
 from gati_gitops.yamlio.goyaml_read import GoYamlError
-from gati_gitops.yamlio.goyaml_scalars import BLANK, Cell, Odd, go_float, reads_as_string, through_json
+from gati_gitops.yamlio.goyaml_scalars import (
+    Cell,
+    Odd,
+    go_float,
+    is_null,
+    reads_as_string,
+    through_json,
+)
 
 _SAFE: Final = re.compile(
     r"(?!\.\.\.)[\w/.$(+=;^<~](?:[\w/.$()+=;^<>~,?\[\]{}!&*|'\"%@`-]| (?! |#|\Z)|:(?=[\w/]))*\Z",
@@ -51,37 +58,34 @@ def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) ->
     deeper = indent + "  "
     for key, spelled in _ordered(tuple(value)):
         item = value[key]
-        if spelled[0] == "?":  # too long for a key on the line of its value
+        kind = type(item)
+        if kind is str:
+            text = _spelling(item)
+            line = f"{lead}{spelled} {text}"
+            if len(line) > _WIDTH or not text:
+                line = _long(item, f"{lead}{spelled} ", text, deeper)
+            lines.append(line)
+        elif kind is dict and item:
             lines.append(lead + spelled)
-            _item(item, f"{indent}: ", indent, deeper, lines)
-        elif isinstance(item, str):
-            if "\n" in item:
-                line = f"{lead}{spelled}: {_text(item, deeper)}"
-                if len(line) > _WIDTH and "\n" not in line:
-                    line = _folded(line, len(lead) + len(spelled) + 2, deeper)
-                lines.append(line)
-            else:
-                line = f"{lead}{spelled}: {_spelling(item)}"
-                if len(line) > _WIDTH and " " in item:
-                    line = _folded(line, len(lead) + len(spelled) + 2, deeper)
-                lines.append(line)
-        elif type(item) is dict:
-            if item:
-                lines.append(f"{lead}{spelled}:")
-                _mapping(item, deeper, deeper, lines)
-            else:
-                lines.append(f"{lead}{spelled}: {{}}")
-        elif type(item) is list:
-            if item:
-                lines.append(f"{lead}{spelled}:")
-                _sequence(item, indent + "- ", indent, lines)
-            else:
-                lines.append(f"{lead}{spelled}: []")
-        elif type(item) is int:
-            lines.append(f"{lead}{spelled}: {item}")
+            _mapping(item, deeper, deeper, lines)
+        elif kind is list and item:
+            lines.append(lead + spelled)
+            _sequence(item, indent + "- ", indent, lines)
+        elif kind is int:
+            lines.append(f"{lead}{spelled} {item}")
         else:
-            _item(item, f"{lead}{spelled}: ", indent, deeper, lines)
+            _item(item, f"{lead}{spelled} ", indent, deeper, lines)
         lead = indent
+
+
+def _long(item: str, lead: str, text: str, deeper: str) -> str:
+    """Text of several lines, or of one that may have to be folded."""
+    if not text:
+        text = _text(item, deeper)
+    line = lead + text
+    if len(line) > _WIDTH and " " in item and "\n" not in text:
+        return _folded(line, len(lead), deeper)
+    return line
 
 
 def _sequence(value: list[Any], lead: str, indent: str, lines: list[str]) -> None:
@@ -97,10 +101,7 @@ def _sequence(value: list[Any], lead: str, indent: str, lines: list[str]) -> Non
 
 def _item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> None:
     if isinstance(item, str):
-        line = lead + (_text(item, deeper) if "\n" in item else _spelling(item))
-        if len(line) > _WIDTH and " " in item and "\n" not in line:
-            line = _folded(line, len(lead), deeper)
-        lines.append(line)
+        lines.append(_long(item, lead, _spelling(item), deeper))
     elif isinstance(item, Cell):
         _item(item.value, lead, indent, deeper, lines)
     elif isinstance(item, dict) and item:
@@ -120,10 +121,13 @@ def _folded(line: str, start: int, indent: str) -> str:
     after_space = False
     for at in range(start, len(line)):
         char = line[at]
-        if char != " " or after_space or column <= _WIDTH or not first < at < last:
-            result.append(char)
-            column += 1
-        elif line[at + 1] == " " and quote != '"':
+        if (
+            char != " "
+            or after_space
+            or column <= _WIDTH
+            or not first < at < last
+            or (line[at + 1] == " " and quote != '"')
+        ):
             result.append(char)
             column += 1
         else:
@@ -141,7 +145,7 @@ def _other(value: Any) -> str:
         return "true"
     if value is False:
         return "false"
-    if value is None or value is BLANK:
+    if is_null(value):
         return "null"
     if isinstance(value, Odd):
         value = value.value
@@ -159,7 +163,9 @@ def _other(value: Any) -> str:
 
 @lru_cache(maxsize=65536)
 def _spelling(text: str) -> str:
-    """One line of text."""
+    """One line of text; nothing for text of several lines."""
+    if "\n" in text:
+        return ""
     if not reads_as_string(text):
         return _double_quoted(text)
     if _SAFE.match(text):
@@ -217,7 +223,7 @@ def _text(text: str, indent: str) -> str:
     return "\n".join([f"|{hint}", *lines])
 
 
-# --------------------------------------------------------------------------------------- order of keys
+# ---------------------------------------------------------------------------------- order of keys
 
 
 @lru_cache(maxsize=65536)
@@ -230,8 +236,9 @@ def _ordered(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _key(key: str) -> str:
     if "\n" in key:
         raise GoYamlError("a key of several lines is not supported", unsupported=True)
-    spelled = _spelling(key)
-    return spelled if len(key.encode()) <= 128 else f"? {spelled}"
+    if len(key.encode()) > 128:
+        raise GoYamlError("a key of more than 128 bytes is not supported", unsupported=True)
+    return _spelling(key) + ":"
 
 
 def _compare(one: str, two: str) -> int:

@@ -6,6 +6,7 @@ files as they are at each run. What it cannot follow (loops over tables, formatt
 left out. Nothing of those sources is stored here.
 """
 
+import contextlib
 import os
 import re
 import subprocess
@@ -15,7 +16,9 @@ from pathlib import Path
 
 HEADER = "\napiVersion: kustomize.config.k8s.io/{}\nkind: {}\n"
 FUNCTION = re.compile(r"^func (?:\([^)]*\) )?(\w+)\(([^)]*)\)[^{\n]*\{$", re.MULTILINE)
-TOKEN = re.compile(r'`[^`]*`|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+TOKEN = re.compile(
+    r'`[^`]*`|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/', re.DOTALL
+)
 CALL = re.compile(
     r"\b(?:\w+\.)?(WriteK|WriteF|WriteC|WriteFile|RunWithErr|Run|RemoveAll|WriteLegacyConfigs)\("
     r"|^\s*(\w+)\((th\w*)\b|\b(\w+) :?= (?=[`\"])",
@@ -54,7 +57,10 @@ def cases(folder: Path) -> Iterator[Case]:
 
 def masked(text: str) -> str:
     """The text with the insides of strings and comments blanked out."""
-    return TOKEN.sub(lambda m: m[0][0] + " " * (len(m[0]) - 2) + m[0][-1] if m[0][0] != "/" else " " * len(m[0]), text)
+    return TOKEN.sub(
+        lambda m: m[0][0] + " " * (len(m[0]) - 2) + m[0][-1] if m[0][0] != "/" else " " * len(m[0]),
+        text,
+    )
 
 
 class _File:
@@ -79,13 +85,13 @@ class _File:
             if not name.startswith("Test"):
                 continue
             found: list[Case] = []
-            try:
+            with contextlib.suppress(Unfollowable):
                 self._run(name, {}, found, name)
-            except Unfollowable:
-                pass
             yield from found
 
-    def _run(self, name: str, files: dict[str, str], found: list[Case], test: str, depth: int = 0) -> None:
+    def _run(
+        self, name: str, files: dict[str, str], found: list[Case], test: str, depth: int = 0
+    ) -> None:
         start, end, _ = self.functions[name]
         local: dict[str, str] = {}
         for match in CALL.finditer(self.masked, start, end):
@@ -98,20 +104,24 @@ class _File:
             elif helper:
                 if helper in self.functions and depth < 5 and helper != name:
                     arguments = self._arguments(match.start(3))
-                    names = [p.split()[0] for p in self.functions[helper][2].split(",") if p.strip()]
+                    names = [
+                        p.split()[0] for p in self.functions[helper][2].split(",") if p.strip()
+                    ]
                     if len(arguments) != 1 or len(names) != 1:
                         raise Unfollowable(helper)
                     self._run(helper, files, found, test, depth + 1)
-            elif verb == "WriteLegacyConfigs":
-                raise Unfollowable(verb)
-            elif verb == "RemoveAll":
+            elif verb in ("WriteLegacyConfigs", "RemoveAll"):
                 raise Unfollowable(verb)
             else:
                 arguments = self._arguments(match.end())
                 if not arguments:
                     continue
                 if verb in ("Run", "RunWithErr"):
-                    if not re.match(r"[`\"]", arguments[0]) and arguments[0] not in local and arguments[0] not in self.constants:
+                    if (
+                        not re.match(r"[`\"]", arguments[0])
+                        and arguments[0] not in local
+                        and arguments[0] not in self.constants
+                    ):
                         continue
                     if len(arguments) > 1 and "func(" in arguments[1]:
                         raise Unfollowable("subtest")
@@ -120,14 +130,19 @@ class _File:
                 else:
                     self._write(verb, arguments, files, local)
 
-    def _write(self, verb: str, arguments: list[str], files: dict[str, str], local: dict[str, str]) -> None:
+    def _write(
+        self, verb: str, arguments: list[str], files: dict[str, str], local: dict[str, str]
+    ) -> None:
         path = self._value(arguments[0], local)
         content = arguments[1]
         if content.startswith("[]byte("):
             content = content[7:-1]
         text = self._value(content, local)
         if verb == "WriteK":
-            path, text = f"{path}/kustomization.yaml", HEADER.format("v1beta1", "Kustomization") + text
+            path, text = (
+                f"{path}/kustomization.yaml",
+                HEADER.format("v1beta1", "Kustomization") + text,
+            )
         elif verb == "WriteC":
             path, text = f"{path}/kustomization.yaml", HEADER.format("v1alpha1", "Component") + text
         files[clean(path)] = text
@@ -166,7 +181,9 @@ class _File:
         at = 0
         expression = expression.strip()
         while at < len(expression):
-            match = re.compile(r'\s*(?:(`[^`]*`)|("(?:[^"\\\n]|\\.)*")|(\w+))\s*(\+|$)\s*', re.DOTALL).match(expression, at)
+            match = re.compile(
+                r'\s*(?:(`[^`]*`)|("(?:[^"\\\n]|\\.)*")|(\w+))\s*(\+|$)\s*', re.DOTALL
+            ).match(expression, at)
             if match is None:
                 raise Unfollowable(expression[:40])
             raw, quoted, name, _ = match.groups()
