@@ -149,6 +149,7 @@ def standing(compilation: Compilation) -> list[tuple[str, str, list[tuple[str, s
 
 
 @pytest.mark.kustomize
+@pytest.mark.slow
 def test_kustomize_builds_every_folder():
     command = kustomize_build()
     folders = [
