@@ -102,6 +102,48 @@ class GoCrds:
             )
 
 
+@dataclass(frozen=True)
+class DebianPrograms:
+    """Programs out of a Debian package, unpacked beside the system and not installed into it."""
+
+    name: str
+    package: str
+    programs: tuple[str, ...]
+    group: str = "programs"
+
+    @property
+    def pin(self) -> str:
+        return f"{self.package}: {' '.join(self.programs)}"
+
+    def fill(self, stage: Path) -> None:
+        if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+            raise ToolError(
+                f"{', '.join(self.programs)} come from Debian's package {self.package}, and this"
+                " is not Debian. Install them yourself, somewhere on the PATH."
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            download = ["apt-get", "download", "-qq", self.package]
+            if _run(download, folder):
+                _run(["apt-get", "update", "-qq"], folder)  # no list yet, or an old one
+                if problem := _run(download, folder):
+                    raise ToolError(f"apt-get could not get {self.package}:\n    {problem}")
+            (archive,) = Path(folder).glob("*.deb")
+            if problem := _run(["dpkg-deb", "-x", str(archive), "unpacked"], folder):
+                raise ToolError(f"{archive.name} can't be unpacked:\n    {problem}")
+            (stage / "bin").mkdir(parents=True, exist_ok=True)
+            for program in self.programs:
+                shutil.copy2(Path(folder, "unpacked", "usr", "bin", program), stage / "bin")
+
+
+def _run(command: list[str], folder: str) -> str:
+    """Why a command failed; nothing if it did not."""
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    return ("\n    ".join(lines[-6:]) or "it gave no reason") if done.returncode else ""
+
+
 def crds_of(text: str) -> Iterator[tuple[str, str, str]]:
     """Group, kind and text of each CRD in a file as controller-gen and Istio write them."""
     for document in re.split(r"(?m)^---.*\n", text):
@@ -116,6 +158,8 @@ def crds_of(text: str) -> Iterator[tuple[str, str, str]]:
 COMPONENTS: tuple[Component, ...] = (
     # 5.8.x is the line that Argo CD and Flux embed; v5.8.3 asks for Go 1.27.
     GoProgram("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.8.2"),
+    # What Prometheus itself says of our rules.
+    DebianPrograms("prometheus", "prometheus", ("prometheus", "promtool")),
     GoCrds(
         "gateway-api",
         "sigs.k8s.io/gateway-api",

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gati_gitops.errors import Place, Problem, Severity
+from gati_gitops.plan.calls import check_modules
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.policies import check_policies
+from gati_gitops.plan.timescape import check_timescape
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import Rollout
@@ -37,6 +39,8 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
         views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}
         for here in views.values():
             problems += _weights(here, rollout, env)
+            problems += check_modules(here, specs.project)
+            problems += check_timescape(here, rollout, env)
     return tuple(sorted(set(problems), key=Problem.sort_key))
 
 

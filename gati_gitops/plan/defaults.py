@@ -6,9 +6,13 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from gati_gitops.plan.capabilities import STORAGE, STORAGE_SIZE, stores
 from gati_gitops.plan.model import ResolvedProbe, Scaling
+from gati_gitops.plan.reach import Call
+from gati_gitops.plan.timescape import module_name
 from gati_gitops.spec.kinds import ModuleSpec
-from gati_gitops.spec.workload import Autoscaling, Probe, Probes, RunningWorkload
+from gati_gitops.spec.link import LinkedVersion
+from gati_gitops.spec.workload import Autoscaling, Probe, Probes, Resources, RunningWorkload
 from gati_gitops.yamlio.emit import Shared
 
 # Taken whole when a spec gives no resources, as the operator does.
@@ -26,10 +30,17 @@ _TIMING = {"startup": (0, 5, 3, 30), "readiness": (0, 10, 3, 3), "liveness": (0,
 _WRITABLE = {"handler": ("/tmp", "/app/.gati"), "node": ("/tmp", "/app/.gati")}  # noqa: S108
 
 
-def resources(workload: RunningWorkload) -> dict[str, dict[str, str]]:
+def resources(
+    workload: RunningWorkload, project: Resources | None = None
+) -> dict[str, dict[str, str]]:
+    """The spec's, else the project's, else ours; each as a whole."""
     given = workload.resources
     if given is None or (given.requests is None and given.limits is None):
-        return RESOURCES
+        return _listed(project) if project is not None else RESOURCES
+    return _listed(given)
+
+
+def _listed(given: Resources) -> dict[str, dict[str, str]]:
     return {
         name: values
         for name in ("requests", "limits")
@@ -66,36 +77,49 @@ def probes(workload: RunningWorkload, module: ModuleSpec | None) -> tuple[Resolv
                 pick("period_seconds", period),
                 pick("timeout_seconds", timeout),
                 pick("failure_threshold", failures),
+                pick("service", "") if type_ == "grpc" else "",
             )
         )
     return tuple(found)
 
 
 def env(
-    workload: RunningWorkload, version: str, module: ModuleSpec | None
+    workload: RunningWorkload,
+    version: LinkedVersion,
+    module: ModuleSpec | None,
+    calls: tuple[Call, ...] = (),
 ) -> tuple[tuple[str, str], ...]:
-    """The runtime's own variables, then the spec's, which win."""
-    values = {"GATI_VERSION": version, "HOST": "0.0.0.0", "PORT": str(workload.port)}  # noqa: S104
+    """The runtime's own variables and where modules are, then the spec's, which win."""
+    values = {"GATI_VERSION": version.id, "HOST": "0.0.0.0", "PORT": str(workload.port)}  # noqa: S104
+    if version.transformers:
+        values["GATI_TRANSFORMERS"] = ",".join(map(module_name, version.transformers))
     if module is None or module.module_type == "node":
         values["NODE_ENV"] = "production"
     elif module.module_type == "wasm":
         values["WASM_RUNTIME"] = module.runtime
+    for call in calls:
+        values |= call.variables
     values = {k: v for k, v in values.items() if k not in workload.env_refs}
     values.update(workload.env)
     return tuple(sorted(values.items()))
 
 
-def writable(workload: RunningWorkload, module: ModuleSpec | None) -> tuple[tuple[str, str], ...]:
-    """Scratch folders as (volume name, path): the root file system is read-only."""
-    if workload.security is not None and not workload.security.read_only_root:
-        return ()
-    paths = list(_WRITABLE.get("handler" if module is None else module.module_type, ("/tmp",)))  # noqa: S108
-    paths += workload.security.writable_paths if workload.security else []
+def writable(
+    workload: RunningWorkload, module: ModuleSpec | None
+) -> tuple[tuple[str, str, str], ...]:
+    """Scratch folders as (volume name, path, size): the root file system is read-only."""
+    sizes: dict[str, str] = {}
+    if workload.security is None or workload.security.read_only_root:
+        kind = "handler" if module is None else module.module_type
+        paths = [*_WRITABLE.get(kind, ("/tmp",))]  # noqa: S108
+        paths += workload.security.writable_paths if workload.security else []
+        sizes = dict.fromkeys((path.rstrip("/") or "/" for path in paths), "")
+    if module is not None and stores(module.capabilities):
+        sizes[STORAGE] = STORAGE_SIZE
     taken = {volume.mount_path.rstrip("/") for volume in workload.volumes}
-    unique = [p for p in dict.fromkeys(p.rstrip("/") or "/" for p in paths) if p not in taken]
     names = {volume.name for volume in workload.volumes}
     free = (name for n in count(1) if (name := f"writable-{n}") not in names)
-    return tuple((next(free), path) for path in unique)
+    return tuple((next(free), path, size) for path, size in sizes.items() if path not in taken)
 
 
 def pull_policy(workload: RunningWorkload) -> str:
@@ -107,12 +131,17 @@ def pull_policy(workload: RunningWorkload) -> str:
     return "IfNotPresent" if pinned else "Always"
 
 
-def scaling(workload: RunningWorkload) -> Scaling:
-    """Fixed replicas unless the spec names a scaler."""
+def scaling(workload: RunningWorkload, tier: str = "hot") -> Scaling:
+    """Fixed replicas unless the spec names a scaler; a cooler tier lowers the floor."""
     wanted = workload.autoscaling
+    floor = {"hot": workload.replicas, "warm": 1, "cold": 0}[tier]
+    replicas = min(workload.replicas, floor)
     if wanted is None or wanted.type == "none":
-        return Scaling(replicas=workload.replicas)
-    return _scaler(wanted, workload.replicas)
+        return Scaling(replicas=replicas)
+    found = _scaler(wanted, workload.replicas)
+    if tier == "hot":
+        return found
+    return replace(found, replicas=replicas, min=max(wanted.warm_floor or 0, min(found.min, floor)))
 
 
 def _complete(behavior: dict[str, Any]) -> dict[str, Any]:

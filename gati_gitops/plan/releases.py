@@ -8,33 +8,49 @@ from hashlib import sha256
 from typing import Any
 
 from gati_gitops.plan import defaults
+from gati_gitops.plan.calls import Around, calls
 from gati_gitops.plan.model import Release
 from gati_gitops.plan.naming import VERSION_ANNOTATION, UnitId
+from gati_gitops.plan.reach import Call
 from gati_gitops.spec.kinds import HandlerSpec, ModuleSpec
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
+from gati_gitops.spec.workload import RunningWorkload
 
 # How many, how much traffic and under which host: decided by overlays, so not part of a release.
 _NOT_OF_THE_POD = frozenset(
-    ("replicas", "autoscaling", "hosts", "metrics", "timescape", "version", "handlerPath")
+    ("replicas", "autoscaling", "hosts", "metrics", "egress", "timescape", "version", "handlerPath")
 )
 _RESERVED_LABELS = ("app.kubernetes.io/", "gati.dev/")
 
 
-def spec_digest(data: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def spec_digest(
+    data: Mapping[str, Any],
+    labels: Mapping[str, str],
+    transformers: tuple[str, ...] = (),
+    borrowed: Mapping[str, Any] | None = None,
+) -> str:
     """Digest of what a spec says about the pods of one version: no path, no compiler, no header."""
     relevant: dict[str, Any] = {k: v for k, v in data.items() if k not in _NOT_OF_THE_POD}
     if labels:
         relevant["labels"] = labels
+    if transformers:
+        relevant["transformers"] = transformers
+    if borrowed:
+        relevant["borrowed"] = borrowed
     text = json.dumps(relevant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def release(unit: LinkedUnit, version: LinkedVersion, project: str) -> Release:
+def release(
+    unit: LinkedUnit, version: LinkedVersion, project: str, around: Around | None = None
+) -> Release:
     """Everything decided. The version must know how it runs."""
+    around = around or Around()
     workload, module = version.workload, unit.module
     assert workload is not None
     annotations = {VERSION_ANNOTATION: version.id}
     labels = user_labels(unit)
+    called = calls(unit, version, around.modules)
     if isinstance(unit.doc.model.spec, HandlerSpec):
         annotations["gati.dev/path"] = unit.path
     elif module is not None:
@@ -44,19 +60,55 @@ def release(unit: LinkedUnit, version: LinkedVersion, project: str) -> Release:
     return Release(
         unit=UnitId(unit.namespace, unit.kind, unit.name),
         version=version.id,
-        digest=spec_digest(version.data, labels),
+        digest=spec_digest(
+            version.data, labels, version.transformers, _borrowed(unit, workload, called, around)
+        ),
         files=version.files,
         project=project,
         port_name=port_name(module),
         labels=labels,
         annotations=annotations,
         workload=workload,
-        resources=defaults.resources(workload),
-        env=defaults.env(workload, version.id, module),
+        resources=defaults.resources(workload, around.defaults.resources),
+        env=defaults.env(workload, version, module, called),
         probes=defaults.probes(workload, module),
         writable=defaults.writable(workload, module),
         pull_policy=defaults.pull_policy(workload),
+        priority_class=_priority_class(workload, around),
+        runtime_class=_runtime_class(unit, workload, around),
+        calls=called,
     )
+
+
+def _priority_class(workload: RunningWorkload, around: Around) -> str:
+    own = workload.placement.priority_class if workload.placement else None
+    return own or around.defaults.priority_class or ""
+
+
+def _runtime_class(unit: LinkedUnit, workload: RunningWorkload, around: Around) -> str:
+    own = workload.placement.runtime_class if workload.placement else None
+    wasm = unit.module is not None and unit.module.module_type == "wasm"
+    return own or (around.defaults.wasm_runtime_class if wasm else "") or ""
+
+
+def _borrowed(
+    unit: LinkedUnit, workload: RunningWorkload, called: tuple[Call, ...], around: Around
+) -> dict[str, Any]:
+    """What the pods have from elsewhere than their own documents."""
+    found: dict[str, Any] = {}
+    if called:
+        found["modules"] = [[c.namespace, c.name, c.port, c.scheme] for c in called]
+    if around.defaults.resources is not None:
+        resources = defaults.resources(workload, around.defaults.resources)
+        if resources != defaults.resources(workload):
+            found["resources"] = resources
+    if around.defaults.priority_class and not (
+        workload.placement and workload.placement.priority_class
+    ):
+        found["priorityClass"] = around.defaults.priority_class
+    if _runtime_class(unit, workload, around) != _runtime_class(unit, workload, Around()):
+        found["runtimeClass"] = around.defaults.wasm_runtime_class
+    return found
 
 
 def port_name(module: ModuleSpec | None) -> str:

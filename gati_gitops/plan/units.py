@@ -7,14 +7,17 @@ The builders are handed in, because turning a Release into objects is the next s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gati_gitops.plan import defaults
+from gati_gitops.plan.calls import Around, calls, directory, egress, fence
+from gati_gitops.plan.capabilities import open_to_all
 from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import PlannedVersion, Release, Route, Scaling, Scraped, UnitPlan
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.reach import Fence
 from gati_gitops.plan.releases import port_name, release, user_labels
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
 from gati_gitops.spec.monitoring import Metrics
@@ -62,20 +65,31 @@ class Planner:
     source: str
     builder: Builder
     releases: dict[tuple[UnitId, str], Compiled] = field(default_factory=dict)
+    fences: dict[tuple[str, str], Fence | None] = field(default_factory=dict)
 
     def compile_releases(self, units: tuple[LinkedUnit, ...]) -> None:
         """Compile every version that knows how it runs."""
+        around = self.around(units)
         for unit in units:
             for version in unit.versions:
                 if version.workload is None:
                     continue
-                made = release(unit, version, self.project.metadata.name)
+                made = release(unit, version, self.project.metadata.name, around)
                 objects = self.builder.build(made)
                 folder = self.builder.folder(made, objects)
                 self.releases[made.unit, version.id] = Compiled(made, version, objects, folder)
 
+    def around(self, units: Iterable[LinkedUnit]) -> Around:
+        """What releases take from elsewhere than their own documents."""
+        return Around(directory(units), self.project.spec.defaults)
+
     def plan(
-        self, unit: LinkedUnit, env: str, cluster: str, doors: Doors | None = None
+        self,
+        unit: LinkedUnit,
+        env: str,
+        cluster: str,
+        doors: Doors | None = None,
+        around: Around | None = None,
     ) -> UnitPlan:
         """One unit as the specs want it on one cluster, beside what else is served there."""
         settings = self.project.spec.environments[env]
@@ -89,10 +103,12 @@ class Planner:
             target=unit.target,
             route=route(unit, settings, cluster, doors),
             versions=tuple(
-                self._version(unit, identity, version, settings) for version in unit.versions
+                self._version(unit, identity, version, settings, around or Around())
+                for version in unit.versions
             ),
             labels=user_labels(unit),
             scraped=self._scraped(unit),
+            fence=self._fence(unit, env, cluster),
         )
 
     def _scraped(self, unit: LinkedUnit) -> Scraped | None:
@@ -112,8 +128,23 @@ class Planner:
             dict(sorted(monitoring.labels.items())),
         )
 
+    def _fence(self, unit: LinkedUnit, env: str, cluster: str) -> Fence | None:
+        key = (env, cluster)
+        if key not in self.fences:
+            settings = self.project.spec.environments[env]
+            self.fences[key] = fence(self.project, env, routing(settings, cluster))
+        found, metrics = self.fences[key], unit.doc.model.spec.metrics
+        if found is not None and metrics is not None and not metrics.scrape:
+            return replace(found, monitoring="")
+        return found
+
     def _version(
-        self, unit: LinkedUnit, identity: UnitId, version: LinkedVersion, settings: Environment
+        self,
+        unit: LinkedUnit,
+        identity: UnitId,
+        version: LinkedVersion,
+        settings: Environment,
+        around: Around,
     ) -> PlannedVersion:
         known = self.releases.get((identity, version.id))
         if known is None or version.workload is None:
@@ -125,10 +156,11 @@ class Planner:
         extras: tuple[dict[str, Any], ...] = ()
         variant = ""
         labels = user_labels(unit)
-        if labels != known.release.labels or (
+        called = calls(unit, version, around.modules)
+        if (labels, called) != (known.release.labels, known.release.calls) or (
             version.workload is not known.linked.workload and version.data != known.linked.data
         ):
-            wanted = release(unit, version, self.project.metadata.name)
+            wanted = release(unit, version, self.project.metadata.name, around)
             patches, extras = self.builder.difference(known.objects, self.builder.build(wanted))
             variant = wanted.digest if wanted.digest != known.release.digest else ""
         return PlannedVersion(
@@ -140,13 +172,16 @@ class Planner:
             port=version.workload.port,
             weight=version.weight,
             breaking=version.breaking,
-            scaling=defaults.scaling(version.workload),
+            scaling=defaults.scaling(version.workload, version.tier),
             files=version.files,
             transformers=version.transformers,
             patches=patches,
             images=mirrored(version.workload.image, settings.registries),
             extras=extras,
             variant=variant,
+            calls=called,
+            egress=egress(unit, version),
+            open=unit.module is not None and open_to_all(unit.module.capabilities),
         )
 
 

@@ -23,6 +23,10 @@ RULES = {
         "A file given with --crds is not YAML",
         "Correct it, or leave it out.",
     ),
+    "breaking-without-chain": (
+        "A breaking version would share traffic with one that no transformers lead from",
+        "Add the transformer that the message names, or give one of them no weight.",
+    ),
     "documents-disagree": (
         "A handler and its GatiVersion say different things; the GatiVersion counts",
         "Say it in one of the two.",
@@ -79,6 +83,34 @@ RULES = {
         "A partial document has nothing to be laid over",
         "Correct its kind, namespace and name, or add the whole document.",
     ),
+    "policy-digest": (
+        "An image is named without a digest, and a policy asks for one",
+        "Add the image's digest: name:tag@sha256:…",
+    ),
+    "policy-images": (
+        "A policy forbids the image",
+        "Build on another image.",
+    ),
+    "policy-labels": (
+        "A policy asks for a label that the unit lacks, or for another value",
+        "Add or correct the label under metadata.labels.",
+    ),
+    "policy-latest": (
+        "An image without a tag, or with the tag latest",
+        "Name a tag that never moves, or a digest.",
+    ),
+    "policy-limits": (
+        "A container lacks a limit that a policy asks for",
+        "Add it under spec.resources.limits.",
+    ),
+    "policy-registries": (
+        "An image comes from a registry that no policy allows",
+        "Use one of the allowed registries.",
+    ),
+    "policy-replicas": (
+        "The number of pods is outside the range of a policy",
+        "Change spec.replicas, or the bounds of spec.autoscaling.",
+    ),
     "revision-refused": (
         "A published version changed, and the environment refuses revisions",
         "Give it a new version id, or set revisions: roll.",
@@ -98,6 +130,14 @@ RULES = {
     "too-many-weights": (
         "More versions have a weight than a route can split traffic between",
         "Give weight 0 to some of them.",
+    ),
+    "transformer-unknown": (
+        "A transformer's name holds no version of the unit",
+        "Name it <from>-to-<to>, with the ids of two neighbouring versions.",
+    ),
+    "transformers-branch": (
+        "Transformers do not form one line",
+        "Keep one transformer from and one to each version.",
     ),
     "unknown-cluster": (
         "A partial document names a cluster that its environment does not have",

@@ -25,11 +25,18 @@ from gati_gitops.spec.workload import RunningWorkload, Workload
 Text = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 
 
+Tier = Literal["hot", "warm", "cold"]
+
+
 class Timescape(Model):
     """How this version stands beside the others of its path."""
 
     breaking: bool | None = None
     routing_weight: Weight | None = None
+    transformers: list[Text] = Field(
+        default_factory=list, max_length=64, description="transformers from and to its neighbours"
+    )
+    tier: Tier | None = Field(None, description="how warm this version is kept")
 
 
 class HandlerSpec(RunningWorkload):
@@ -67,6 +74,7 @@ class VersionSpec(Workload):
     image: Image | None = Field(None, description="the image that runs; default: the handler's")
     replicas: Replicas | None = Field(None, description="number of pods; default: the handler's")
     port: Port | None = Field(None, description="default: the handler's")
+    tier: Tier | None = Field(None, description="how warm this version is kept")
 
 
 class _Document(Model):

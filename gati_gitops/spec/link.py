@@ -37,6 +37,8 @@ class LinkedVersion:
     breaking: bool
     transformers: tuple[str, ...]
     docs: tuple[Doc[Any], ...]
+    tier: str = "hot"
+    """How warm it is kept: hot as its spec says, warm by one pod, cold by none."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -261,8 +263,9 @@ def _link_version(
             handler.data["spec"],
             timescape.routing_weight if timescape else None,
             bool(timescape and timescape.breaking),
-            (),
+            tuple(timescape.transformers) if timescape else (),
             (handler,),
+            (timescape and timescape.tier) or "hot",
         )
     spec = version.model.spec
     if handler is not None:
@@ -283,6 +286,7 @@ def _link_version(
         spec.breaking,
         tuple(spec.transformers),
         (base, version) if workload is not None else (version,),
+        spec.tier or "hot",
     )
 
 
@@ -352,6 +356,7 @@ def _with_weight(version: LinkedVersion, weight: int) -> LinkedVersion:
         version.breaking,
         version.transformers,
         version.docs,
+        version.tier,
     )
 
 

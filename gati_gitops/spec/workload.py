@@ -5,6 +5,7 @@ All of it is optional except where the published CRDs ask for it, so an old docu
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -26,6 +27,10 @@ from gati_gitops.spec.common import (
     quantity,
 )
 from gati_gitops.spec.monitoring import Metrics
+from gati_gitops.spec.network import Egress, ModuleRef
+
+# Series that exist only while pods do: the runtime's own, and what describes containers.
+_OF_PODS = re.compile(r"\b(gati|nodejs|process|container|kube_pod)_\w+")
 
 Percent = Annotated[int, Field(ge=1, le=1000)]
 
@@ -97,6 +102,7 @@ class Probe(Model):
 
     type: ProbeType | None = None
     path: str | None = Field(None, pattern=r"^/", max_length=1024)
+    service: str | None = Field(None, max_length=253, description="grpc: which service is asked")
     port: Port | None = None
     initial_delay_seconds: Annotated[int, Field(ge=0, le=86400)] | None = None
     period_seconds: Seconds | None = None
@@ -127,6 +133,13 @@ class Metric(Model):
     start: str | None = Field(None, max_length=128)
     end: str | None = Field(None, max_length=128)
     replicas: Annotated[int, Field(ge=1, le=10000)] | None = None
+
+    @property
+    def wakes(self) -> bool:
+        """Whether it says something while there are no pods."""
+        if self.type == "prometheus":
+            return not _OF_PODS.search(self.query or "")
+        return self.type in ("cron", "external")
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -196,6 +209,11 @@ class Autoscaling(Model):
             if other:
                 raise ValueError(f"an HPA cannot follow a {other[0]} metric; use type keda")
         if self.type == "keda":
+            if self.min == 0 and not self.warm_floor and not any(m.wakes for m in self.metrics):
+                raise ValueError(
+                    "at 0 pods nothing would ever wake it: its metrics come from the pods"
+                    " themselves; add a metric of the gateway or a cron metric, or set min 1"
+                )
             wrong = [m.type for m in self.metrics if m.type in ("pods", "external")]
             if wrong:
                 raise ValueError(f"a ScaledObject cannot follow a {wrong[0]} metric; use hpa")
@@ -317,6 +335,12 @@ class Workload(Model):
         default_factory=list, max_length=16, description="Secrets that open the registry"
     )
     metrics: Metrics | None = Field(None, description="where Prometheus reads its metrics")
+    modules: list[ModuleRef] = Field(
+        default_factory=list, max_length=64, description="modules that it calls: [namespace/]name"
+    )
+    egress: list[Egress] = Field(
+        default_factory=list, max_length=32, description="what else it calls; the rest is closed"
+    )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = Field(
         None, description="when a node pulls the image"
     )
@@ -342,6 +366,16 @@ class RunningWorkload(Workload):
     replicas: Replicas = Field(description="number of pods; with an autoscaler, the least")
     image: Image = Field(description="the image that runs; it never changes under one version")
     port: Port = Field(description="port that the container listens on")
+
+
+class Defaults(Model):
+    """What holds for units that do not say it themselves."""
+
+    resources: Resources | None = None
+    priority_class: DnsSubdomain | None = None
+    wasm_runtime_class: DnsSubdomain | None = Field(
+        None, description="RuntimeClass of modules of type wasm"
+    )
 
 
 def override(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
