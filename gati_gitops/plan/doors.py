@@ -58,9 +58,10 @@ class Doors:
         """
         tangled = entangled(route.path, stronger := self.stronger(route))
         stronger = tuple(path for path in stronger if path not in tangled)
-        if route.provider == "gateway-api" and parse(route.path).open:
-            return stronger if any(not parse(path).open for path in stronger) else ()
-        return stronger
+        if route.provider != "gateway-api" or not parse(route.path).open:
+            return stronger
+        here = [found for door in doors(route) if (found := self._neighbours.get(door))]
+        return stronger if any(found.crossed(route.path) for found in here) else ()
 
 
 def _matters(door: Door, paths: Iterable[str]) -> bool:

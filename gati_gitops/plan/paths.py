@@ -206,6 +206,8 @@ class _Node:
     below: dict[str, _Node] = field(default_factory=dict)
     path: str = ""
     open: bool = False
+    parameters: bool = False
+    """Whether a path with parameters, whole segments all of them, ends here or below."""
 
 
 class Neighbours:
@@ -215,29 +217,40 @@ class Neighbours:
         self._root = _Node()
         for path in sorted(paths):
             node, pattern = self._root, parse(path)
+            parameters = not pattern.open and 1 not in pattern.rank[1]
             for segment in pattern.segments:
                 node = node.below.setdefault(segment, _Node())
+                node.parameters |= parameters
             node.path, node.open = path, pattern.open
 
     def stronger(self, path: str) -> tuple[str, ...]:
         """Paths that win over ``path``, without those that lie below another of them."""
-        own = parse(path)
-        nodes = [self._root]
-        for segment in own.segments:
-            nodes = [
-                child
-                for node in nodes
-                for name, child in _reached(node, segment)
-                if _compatible(segment, name)
-            ]
+        own, nodes = parse(path), self._reached(path)
         if own.open:
             found = [path for node in nodes for path in _topmost(node)]
         else:
             found = [n.path for n in nodes if n.path and parse(n.path).rank > own.rank]
         return tuple(sorted(found))
 
+    def crossed(self, path: str) -> bool:
+        """Whether a path with parameters wins over ``path``, itself or below a stronger one."""
+        nodes = self._reached(path)
+        return any(child.parameters for node in nodes for child in node.below.values())
 
-def _reached(node: _Node, segment: str) -> Iterable[tuple[str, _Node]]:
+    def _reached(self, path: str) -> list[_Node]:
+        """Where a request for ``path`` may have come to after all its segments."""
+        nodes = [self._root]
+        for segment in parse(path).segments:
+            nodes = [
+                child
+                for node in nodes
+                for name, child in _steps(node, segment)
+                if _compatible(segment, name)
+            ]
+        return nodes
+
+
+def _steps(node: _Node, segment: str) -> Iterable[tuple[str, _Node]]:
     if MARK in segment or any(_strength(name) == 1 for name in node.below):
         return node.below.items()
     return [(name, node.below[name]) for name in (segment, MARK) if name in node.below]
