@@ -9,7 +9,6 @@ from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan.calls import check_modules
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.policies import check_policies
-from gati_gitops.plan.policies import check_policies
 from gati_gitops.plan.timescape import check_timescape
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
@@ -34,7 +33,6 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += _names(units)
     problems += _images(units)
     problems += _moved_identities(specs)
-    problems += check_policies(specs, linked)
     problems += check_policies(specs, linked)
     for env, settings in specs.project.spec.environments.items():
         rollout = settings.rollout or specs.project.spec.rollout

@@ -111,34 +111,6 @@ RULES = {
         "The number of pods is outside the range of a policy",
         "Change spec.replicas, or the bounds of spec.autoscaling.",
     ),
-    "policy-digest": (
-        "An image is named without a digest, and a policy asks for one",
-        "Add the image's digest: name:tag@sha256:…",
-    ),
-    "policy-images": (
-        "A policy forbids the image",
-        "Build on another image.",
-    ),
-    "policy-labels": (
-        "A policy asks for a label that the unit lacks, or for another value",
-        "Add or correct the label under metadata.labels.",
-    ),
-    "policy-latest": (
-        "An image without a tag, or with the tag latest",
-        "Name a tag that never moves, or a digest.",
-    ),
-    "policy-limits": (
-        "A container lacks a limit that a policy asks for",
-        "Add it under spec.resources.limits.",
-    ),
-    "policy-registries": (
-        "An image comes from a registry that no policy allows",
-        "Use one of the allowed registries.",
-    ),
-    "policy-replicas": (
-        "The number of pods is outside the range of a policy",
-        "Change spec.replicas, or the bounds of spec.autoscaling.",
-    ),
     "revision-refused": (
         "A published version changed, and the environment refuses revisions",
         "Give it a new version id, or set revisions: roll.",

@@ -14,7 +14,6 @@ from gati_gitops.spec.common import (
     LabelValue,
     Model,
 )
-from gati_gitops.spec.policy import Policies
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.policy import Policies
@@ -60,9 +59,6 @@ class Environment(Model):
     on_delete: Literal["drain", "immediate"] = "drain"
     registries: dict[str, str] = Field(
         default_factory=dict, description="image prefix to the registry that serves it here"
-    )
-    policies: Policies = Field(
-        default_factory=Policies, description="laid over the project's policies"
     )
     policies: Policies = Field(
         default_factory=Policies, description="laid over the project's policies"
