@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
+from gati_gitops.ledger.model import DEPLOYED, SCALED, WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.store import dump_plan
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
@@ -370,8 +370,42 @@ def _outcome(
     notes: tuple[str, ...] = (),
 ) -> Outcome:
     other = stored.plan if stored is not None else None
-    plan = replace(wanted, versions=_versions(ledger, prefer=wanted, other=other))
+    versions = _versions(ledger, prefer=wanted, other=other)
+    if stored is not None and stored.plan.cluster == wanted.cluster:
+        ledger, versions, waiting = _hand_over(ledger, versions, stored)
+        notes += waiting
+    plan = replace(wanted, versions=versions)
     return _numbered(plan, ledger, stored, objections, notes)
+
+
+def _hand_over(
+    ledger: Ledger, versions: tuple[PlannedVersion, ...], stored: Stored
+) -> tuple[Ledger, tuple[PlannedVersion, ...], tuple[str, ...]]:
+    """A live Deployment gets its first scaler only when its replica count has another holder.
+
+    Taking ``replicas`` out of Git while nobody else holds the field sets it to 1. So the fixed
+    count stays until the ledger says that it was handed over; then, in one commit, the scaler
+    comes and the count goes.
+    """
+    old = stored.ledger or ledger
+    fixed: dict[str, PlannedVersion] = {}
+    for entry in old.entries:
+        before = stored.plan.version(*entry.key)
+        live = entry.phase in SCALED and before is not None and not before.scaling.owned
+        if live and before is not None and before.scaling.replicas > 1:
+            fixed[entry.id] = before
+    done = {entry.id for entry in ledger.entries if entry.handed_over}
+    waits = {v.id for v in versions if v.scaling.owned and v.id in fixed and v.id not in done}
+    notes = tuple(
+        f"{id}: the scaler waits until the replica count is handed over" for id in sorted(waits)
+    )
+    kept = tuple(
+        replace(v, scaling=fixed[v.id].scaling) if v.id in waits and v.scaling.owned else v
+        for v in versions
+    )
+    over = done - fixed.keys()  # the scaler has been there since an earlier compile
+    entries = (replace(e, handed_over=False) if e.id in over else e for e in ledger.entries)
+    return ledger.with_entries(entries) if over else ledger, kept, notes
 
 
 def _versions(
@@ -419,7 +453,8 @@ def _numbered(
 def _decided(ledger: Ledger) -> str:
     """What a ledger says, without its number."""
     entries = [
-        f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image} {e.rejected}"
+        f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image}"
+        f" {e.rejected} {e.handed_over}"
         for e in ledger.entries
     ]
     return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])

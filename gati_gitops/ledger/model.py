@@ -60,6 +60,8 @@ class Entry:
     """Remembered by a tombstone, so that an id never comes back as something else."""
     rejected: bool = False
     """Still judged bad, though it is Parked or Removed by now."""
+    handed_over: bool = False
+    """Somebody else holds the live replica count, so that Git may let go of it."""
 
     @property
     def key(self) -> tuple[str, str]:

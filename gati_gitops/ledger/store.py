@@ -15,6 +15,14 @@ from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
 from gati_gitops.plan.model import PlannedVersion, Route, Scaling, Scraped, UnitPlan
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.reach import (
+    Call,
+    call_data,
+    fence_data,
+    fence_from,
+    outbound,
+    outbound_data,
+)
 from gati_gitops.tree import header, ledger_header
 from gati_gitops.yamlio.emit import dump
 
@@ -44,6 +52,7 @@ def plan_data(plan: UnitPlan) -> Data:
             "labels": plan.labels,
             "route": _route_data(plan.route) if plan.route else None,
             "metrics": _scraped_data(plan.scraped) if plan.scraped else None,
+            "network": fence_data(plan.fence) if plan.fence else None,
             "versions": [_version_data(version) for version in plan.versions],
         }
     )
@@ -103,6 +112,9 @@ def _version_data(version: PlannedVersion) -> Data:
             "images": list(version.images),
             "patches": list(version.patches),
             "extras": list(version.extras),
+            "calls": [call_data(call) for call in version.calls],
+            "egress": [outbound_data(rule) for rule in version.egress],
+            "open": version.open or None,
             "specs": list(version.files),
         }
     )
@@ -142,6 +154,7 @@ def plan_from(data: Any, file: str) -> UnitPlan:
             versions=tuple(_version_from(version) for version in data.get("versions", ())),
             labels=dict(data.get("labels", {})),
             scraped=_scraped_from(data["metrics"]) if "metrics" in data else None,
+            fence=fence_from(data["network"]) if "network" in data else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(file, error) from error
@@ -192,6 +205,9 @@ def _version_from(data: Mapping[str, Any]) -> PlannedVersion:
         images=tuple(data.get("images", ())),
         extras=tuple(data.get("extras", ())),
         variant=data.get("variant", ""),
+        calls=tuple(Call(**call) for call in data.get("calls", ())),
+        egress=tuple(outbound(rule) for rule in data.get("egress", ())),
+        open=data.get("open", False),
     )
 
 
@@ -233,6 +249,7 @@ def _entry_data(entry: Entry) -> Data:
             "previous": entry.previous,
             "image": entry.image,
             "rejected": entry.rejected or None,
+            "handedOver": entry.handed_over or None,
         }
     )
 
@@ -301,6 +318,7 @@ def _entry_from(data: Mapping[str, Any]) -> Entry:
         previous=_text(data, "previous", ""),
         image=_text(data, "image", ""),
         rejected=data.get("rejected", False) is True,
+        handed_over=data.get("handedOver", False) is True,
     )
 
 
