@@ -153,8 +153,9 @@ class _Run:
     ) -> Iterable[Placed]:
         here = dict(self.output.units(env, cluster))
         doors = self._doors(units, policy, env, cluster)
+        around = planner.around(units)
         for unit in units:
-            wanted = planner.plan(unit, env, cluster, doors)
+            wanted = planner.plan(unit, env, cluster, doors, around)
             key = (unit.namespace, wanted.unit.folder)
             stored = here.pop(key, None)
             if stored is not None and stored.plan.source != self.source:

@@ -7,6 +7,8 @@ from operator import attrgetter
 
 from gati_gitops.emit.monitoring.monitors import monitor
 from gati_gitops.emit.objects.meta import Object
+from gati_gitops.emit.objects.module_service import module_service
+from gati_gitops.emit.objects.network_policy import network_policies
 from gati_gitops.emit.objects.scalers import disruption_budget, scaler
 from gati_gitops.emit.patch import apply_replicas
 from gati_gitops.emit.release import KUSTOMIZATION, release_path
@@ -55,6 +57,8 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
     resources = [_TO_ROOT + release_path(plan.unit, v.release) for _, v in deployed]
     for name, objects in (
         ("route.yaml", routes(plan, ledger)),
+        ("service.yaml", _service(plan, deployed)),
+        ("network.yaml", network_policies(plan, [version for _, version in deployed])),
         ("scaling.yaml", _scaling(plan, deployed)),
         ("monitoring.yaml", _monitoring(plan, deployed)),
         ("extra.yaml", [item for _, version in deployed for item in version.extras]),
@@ -71,6 +75,11 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
         kustomization["images"] = [images[name] for name in sorted(images)]
     files["kustomization.yaml"] = dump(kustomization, line)
     return files
+
+
+def _service(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:
+    found = module_service(plan, deployed)
+    return [found] if found is not None else []
 
 
 def _monitoring(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.reach import Call, Fence, Outbound
 from gati_gitops.spec.workload import RunningWorkload
 
 FORMAT = 1
@@ -29,6 +30,7 @@ class ResolvedProbe:
     period: int
     timeout: int
     failures: int
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,12 @@ class Release:
     resources: dict[str, dict[str, str]]
     env: tuple[tuple[str, str], ...]
     probes: tuple[ResolvedProbe, ...]
-    writable: tuple[tuple[str, str], ...]
+    writable: tuple[tuple[str, str, str], ...]
+    """Volume name, path and size of folders that can be written."""
     pull_policy: str
+    priority_class: str = ""
+    runtime_class: str = ""
+    calls: tuple[Call, ...] = ()
 
     @property
     def name(self) -> str:
@@ -100,6 +106,10 @@ class PlannedVersion:
     """Objects that only this environment has."""
     variant: str = ""
     """Digest of the spec as this environment changes it; empty where it does not."""
+    calls: tuple[Call, ...] = ()
+    egress: tuple[Outbound, ...] = ()
+    open: bool = False
+    """Whether every pod of the cluster may call it."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -155,6 +165,8 @@ class UnitPlan:
     versions: tuple[PlannedVersion, ...]
     labels: dict[str, str] = field(default_factory=dict)
     scraped: Scraped | None = None
+    fence: Fence | None = None
+    """None: no NetworkPolicy."""
 
     def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)

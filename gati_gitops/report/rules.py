@@ -139,6 +139,10 @@ RULES = {
         "Transformers do not form one line",
         "Keep one transformer from and one to each version.",
     ),
+    "unknown-capability": (
+        "A module asks for a capability that is not known",
+        "Use one of the capabilities in docs/modules.md.",
+    ),
     "unknown-cluster": (
         "A partial document names a cluster that its environment does not have",
         "Rename the folder, or add the cluster to gati.yaml.",
@@ -155,6 +159,10 @@ RULES = {
         "The kind is not one of ours",
         "Correct its spelling.",
     ),
+    "unknown-module": (
+        "A unit calls a module that is not there",
+        "Correct its name, or add its GatiModule.",
+    ),
     "version-does-not-fit": (
         "A GatiVersion laid over its handler is not valid",
         "Change it there, or in the handler that it inherits from.",
@@ -170,6 +178,10 @@ RULES = {
     "version-without-image": (
         "A version has no image, and the handler has moved on",
         "Set spec.image on the GatiVersion.",
+    ),
+    "wasm-without-runtime-class": (
+        "A module is wasm, and no RuntimeClass says what runs it",
+        "Set spec.placement.runtimeClass, or spec.defaults.wasmRuntimeClass in gati.yaml.",
     ),
     "weight-missing": (
         "Several versions, and one has no weight",

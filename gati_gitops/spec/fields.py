@@ -35,7 +35,6 @@ NO_LONGER = {
     "method": "remove it: a handler answers every method of its path",
     "timestamp": "remove it: a version's age is not part of its spec",
     "active": "set the weight instead: 0 takes a version out of the traffic",
-    "modules": "remove it: a module is a document of its own, GatiModule",
 }
 
 

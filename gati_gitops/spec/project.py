@@ -15,9 +15,11 @@ from gati_gitops.spec.common import (
     Model,
 )
 from gati_gitops.spec.monitoring import Monitoring
-from gati_gitops.spec.routing import Routing, misfit
+from gati_gitops.spec.network import Network
 from gati_gitops.spec.policy import Policies
+from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.sync import ClusterSync, Sync
+from gati_gitops.spec.workload import Defaults
 
 Strategy = Literal["manual", "canary", "blue-green", "direct"]
 Revisions = Literal["roll", "refuse", "any"]
@@ -57,6 +59,7 @@ class Environment(Model):
     rollout: Rollout | None = None
     revisions: Revisions = "roll"
     on_delete: Literal["drain", "immediate"] = "drain"
+    network: Network | None = Field(None, description="laid over the project's")
     registries: dict[str, str] = Field(
         default_factory=dict, description="image prefix to the registry that serves it here"
     )
@@ -99,6 +102,8 @@ class ProjectSpec(Model):
     source: DnsLabel | None = Field(None, description="default: the project's name")
     output: Output = Field(default_factory=Output)
     sync: Sync | None = Field(None, description="without it nothing is written for engines")
+    network: Network = Field(default_factory=Network)
+    defaults: Defaults = Field(default_factory=Defaults)
     environments: dict[DnsLabel, Environment] = Field(min_length=1)
     rollout: Rollout = Field(default_factory=Rollout)
     promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gati_gitops.spec.common import ENV_NAME, LABEL_KEY
+from gati_gitops.spec.network import Egress
 from gati_gitops.spec.workload import (
     Autoscaling,
     EnvRef,
@@ -97,6 +98,10 @@ _RULES: dict[type[BaseModel], tuple[tuple[str, str], ...]] = {
             ),
             "a ScaledObject cannot follow a pods or external metric; use type hpa",
         ),
+    ),
+    Egress: (
+        (_one_of("cidr", "namespace", "to"), "name exactly one of cidr, namespace and to"),
+        ("!has(self.unit) || has(self.namespace)", "a unit needs the namespace that it is in"),
     ),
     Volume: (
         (

@@ -14,6 +14,7 @@ UNIT_KINDS = (
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("gateway.networking.k8s.io", "HTTPRoute"),
     ("keda.sh", "ScaledObject"),
+    ("networking.k8s.io", "NetworkPolicy"),
     ("policy", "PodDisruptionBudget"),
 )
 """Group and kind of everything in the folders of units."""

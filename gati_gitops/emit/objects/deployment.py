@@ -64,11 +64,11 @@ def _pod(release: Release) -> Object:
         pod["imagePullSecrets"] = [{"name": name} for name in workload.image_pull_secrets]
     if placement and placement.node_selector:
         pod["nodeSelector"] = dict(sorted(placement.node_selector.items()))
-    if placement and placement.priority_class:
-        pod["priorityClassName"] = placement.priority_class
+    if release.priority_class:
+        pod["priorityClassName"] = release.priority_class
     pod["restartPolicy"] = "Always"
-    if placement and placement.runtime_class:
-        pod["runtimeClassName"] = placement.runtime_class
+    if release.runtime_class:
+        pod["runtimeClassName"] = release.runtime_class
     pod["schedulerName"] = "default-scheduler"
     pod["securityContext"] = _pod_security(security.run_as_user, security.run_as_group)
     pod["serviceAccountName"] = account.name if account and account.name else release.name
@@ -82,7 +82,10 @@ def _pod(release: Release) -> Object:
         _spread(release, "kubernetes.io/hostname"),
         _spread(release, "topology.kubernetes.io/zone"),
     ]
-    volumes = [{"name": name, "emptyDir": {}} for name, _ in release.writable]
+    volumes: list[Object] = [
+        {"name": name, "emptyDir": {"sizeLimit": size} if size else {}}
+        for name, _, size in release.writable
+    ]
     volumes += [_volume(volume, release.name) for volume in workload.volumes]
     if volumes:
         pod["volumes"] = volumes
@@ -140,7 +143,7 @@ def _container(release: Release, security: Security, drain: Drain) -> Object:
     container["securityContext"] = _container_security(security.read_only_root, low_port)
     container["terminationMessagePath"] = "/dev/termination-log"
     container["terminationMessagePolicy"] = "FallbackToLogsOnError"
-    mounts: list[Object] = [{"name": name, "mountPath": path} for name, path in release.writable]
+    mounts: list[Object] = [{"name": name, "mountPath": path} for name, path, _ in release.writable]
     mounts += [_mount(volume) for volume in workload.volumes]
     if mounts:
         container["volumeMounts"] = mounts
@@ -197,7 +200,7 @@ def _probe(probe: ResolvedProbe) -> Shared:
     actions: dict[str, Object] = {
         "http": {"httpGet": {"path": probe.path, "port": probe.port, "scheme": "HTTP"}},
         "tcp": {"tcpSocket": {"port": probe.port}},
-        "grpc": {"grpc": {"port": probe.port, "service": ""}},
+        "grpc": {"grpc": {"port": probe.port, "service": probe.service}},
     }
     found = dict(actions[probe.type])
     if probe.initial_delay:
