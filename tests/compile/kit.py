@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
@@ -49,7 +50,7 @@ def tree_of(files: Files, before: Mapping[str, bytes] | None = None, **options: 
 def document(kind: str, name: str, spec: Mapping[str, Any], namespace: str = "shop") -> str:
     head = {"apiVersion": "gati.dev/v1alpha1", "kind": kind}
     data = {**head, "metadata": {"name": name, "namespace": namespace}, "spec": dict(spec)}
-    return yaml.safe_dump(data, sort_keys=False)
+    return json.dumps(data, ensure_ascii=False, indent=1)  # YAML, too, and never an anchor
 
 
 def handler(name: str = "users", version: str = "v1", **spec: Any) -> str:
