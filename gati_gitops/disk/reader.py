@@ -8,6 +8,7 @@ import os
 from gati_gitops.errors import Outside
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
+_CHUNK = 1 << 16
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
@@ -32,10 +33,10 @@ class DiskFiles:
             except OSError as deeper:
                 return self._absent(deeper, path)
         try:
-            size = os.fstat(descriptor).st_size
-            data = os.read(descriptor, size + 1)
-            while len(data) > size and (more := os.read(descriptor, 1 << 20)):
-                data += more
+            data = os.read(descriptor, _CHUNK)
+            if len(data) == _CHUNK:
+                while more := os.read(descriptor, 1 << 20):
+                    data += more
             return data
         except OSError as error:
             return self._absent(error, path)
@@ -47,6 +48,10 @@ class DiskFiles:
             return None
         remedy = "check the permissions"
         raise Outside(f"cannot read {path}: {error.strerror}", remedy=remedy) from error
+
+    def is_file(self, path: str) -> bool:
+        full = f"{self._root}/{path}"
+        return os.access(full, os.F_OK) and not os.path.isdir(full)  # noqa: PTH112
 
     def is_dir(self, path: str) -> bool:
         return os.path.isdir(f"{self._root}/{path}")  # noqa: PTH112 - asked for every base

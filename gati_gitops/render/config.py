@@ -152,7 +152,9 @@ _REF_NAME: Final = "x-kubernetes-object-ref-name-key"
 
 def from_crds(definitions: Any, file: str) -> Config:
     """What the extensions of OpenAPI definitions say about references and labels."""
-    if not isinstance(definitions, dict):
+    if not isinstance(definitions, dict) or not all(
+        isinstance(definition, (dict, type(None))) for definition in definitions.values()
+    ):
         raise Broken("unable to parse open API definition", file=file)
     result = empty()
     for name, definition in definitions.items():
@@ -206,4 +208,7 @@ class _Crd:
 
 def _properties(definition: Any) -> dict[str, Any]:
     schema = (definition or {}).get("Schema") or (definition or {}).get("schema") or {}
-    return {k: v for k, v in (schema.get("properties") or {}).items() if isinstance(v, dict)}
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return {}
+    return {key: value for key, value in properties.items() if isinstance(value, dict)}

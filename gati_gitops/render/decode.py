@@ -22,6 +22,8 @@ def decode(value: Any, schema: Any, file: str, path: str = "", *, strict: bool =
     if isinstance(schema, list):
         if not isinstance(value, list):
             raise _wrong(value, "a list", file, path)
+        if schema[0] is str and all(type(item) is str for item in value):
+            return value
         items = [
             decode(v, schema[0], file, f"{path}[{i}]", strict=strict) for i, v in enumerate(value)
         ]

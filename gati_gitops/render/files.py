@@ -14,6 +14,8 @@ class FileSystem(Protocol):
     def read(self, path: str) -> bytes | None:
         """The bytes of a file, or None when there is no such file."""
 
+    def is_file(self, path: str) -> bool: ...
+
     def is_dir(self, path: str) -> bool: ...
 
     def real(self, path: str) -> str:
@@ -34,6 +36,9 @@ class MemoryFiles:
 
     def read(self, path: str) -> bytes | None:
         return self._files.get(path)
+
+    def is_file(self, path: str) -> bool:
+        return path in self._files
 
     def is_dir(self, path: str) -> bool:
         return path in self._folders

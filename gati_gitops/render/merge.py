@@ -157,12 +157,29 @@ class Merge:
                 return MISSING
             result = new if directive == "replace" else old
         element, keys = type_
+        if new is MISSING and len(keys) == 1 and self._tidy(result, element, keys[0]):
+            return result
         present = self._present(keys, result, new)
         if present:
             merged = self._by_key(result, new, element, present)
             if merged is not None:
                 return merged
         return merge_slowly(self, result, new, element, keys)
+
+    def _tidy(self, entries: list[Any], element: Type, key: str) -> bool:
+        """Whether nothing is to be put right in a list that the patch leaves alone."""
+        seen = set()
+        for entry in entries:
+            name = entry.get(key) if type(entry) is dict else None
+            if type(name) is not str or not name:
+                return False
+            seen.add(name)
+        if len(seen) != len(entries):
+            return False
+        if element or self.careful:
+            for entry in entries:
+                self._alone(entry, element)
+        return True
 
     def _present(self, keys: tuple[str, ...], old: list[Any], new: Any) -> tuple[str, ...]:
         """The merge keys in use, or nothing when the entries are not all alike."""

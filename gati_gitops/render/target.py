@@ -98,12 +98,10 @@ def build(files: FileSystem, path: str) -> list[Resource]:
 
 
 def _load(loader: Loader) -> tuple[Fields, str]:
-    found = []
-    for name in FILE_NAMES:
-        path = f"{loader.root}/{name}" if loader.root else name
-        data = loader.files.read(path)
-        if data is not None:
-            found.append((data, path))
+    prefix = f"{loader.root}/" if loader.root else ""
+    paths = [prefix + name for name in FILE_NAMES if loader.files.is_file(prefix + name)]
+    read = loader.files.read
+    found = [(data, path) for path in paths if (data := read(path)) is not None]
     if not found:
         raise Broken(
             "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization'",

@@ -112,6 +112,13 @@ def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as ca
         if number < skip:
             continue
         what, here, dashes, key, value = row(line)
+        if here == column and what == _SCALAR and not dashes and type(top) is dict and key:
+            # By far the most common line: one more field of the mapping at hand.
+            if key in top:
+                return None
+            top[key] = value
+            owner = None
+            continue
         if what < _SCALAR:
             if what == _NOTHING:
                 continue

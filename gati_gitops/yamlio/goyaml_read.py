@@ -241,7 +241,9 @@ class _Builder:
                 continue
             name = self._key(key, event, depth)
             if name in result and not self.config:
-                raise GoYamlError(f"mapping key {name!r} already defined", self._line(event))
+                raise GoYamlError(
+                    f"mapping key {name!r} already defined", self._line(event), unsupported=True
+                )
             result[name] = value
         self.flow -= flow
         if merges and not self.config:
