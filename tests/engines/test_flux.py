@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compile.kit import handler, tree_of
+from gati_gitops.emit.objects.meta import SUBSTITUTE
+from tests.compile.kit import by_identity, handler, kustomize, objects, tree_of, write
 from tests.engines.kit import found, many, settings, specs
 
 
@@ -70,10 +71,36 @@ def test_flux_may_live_elsewhere():
 
 
 def test_no_variables_are_substituted():
-    files = {**specs("flux"), "users.yaml": handler(env={"GREETING": "hello ${NAME}"})}
-    tree = tree_of(files)
-    assert any(
-        b"hello ${NAME}" in content for path, content in tree.items() if path.startswith("base/")
-    )
-    for item in found(tree, "Kustomization").values():
+    for item in found(tree_of(specs("flux")), "Kustomization").values():
         assert "postBuild" not in item["spec"]
+
+
+FILES = [{"name": "conf", "mountPath": "/conf", "files": {"a.conf": "x ${NAME}"}}]
+
+
+@pytest.mark.parametrize(
+    "spec", [{"env": {"A": "hi ${NAME}"}}, {"args": ["${NAME}"]}, {"volumes": FILES}]
+)
+def test_where_a_team_substitutes_variables_ours_stay_as_they_are(spec):
+    tree = tree_of({**specs("flux"), "users.yaml": handler(**spec)})
+    items = [
+        item
+        for path in tree
+        if path.startswith("base/shop/handler-users/") and not path.endswith("/kustomization.yaml")
+        for item in objects(tree, path)
+    ]
+    assert any("${NAME}" in str(item) for item in items)
+    for item in items:
+        assert item["metadata"]["annotations"][SUBSTITUTE] == "disabled"
+    assert not any(SUBSTITUTE.encode() in content for content in tree_of(specs("flux")).values())
+
+
+@pytest.mark.kustomize
+def test_an_environment_that_brings_a_variable_marks_its_objects_too(tmp_path):
+    partial = handler(env={"A": "hi ${NAME}"})
+    tree = tree_of({**specs("flux"), "environments/prod/users.yaml": partial})
+    write(tree, tmp_path)
+    built = by_identity(kustomize(tmp_path, "overlays/prod/east/shop"))
+    deployment = built["Deployment", "shop", "handler-users-v1"]
+    assert "hi ${NAME}" in str(deployment)
+    assert deployment["metadata"]["annotations"][SUBSTITUTE] == "disabled"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from gati_gitops.plan.model import Release
@@ -10,6 +11,8 @@ from gati_gitops.plan.naming import version_labels
 from gati_gitops.yamlio.emit import Shared
 
 Object = dict[str, Any]
+
+SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 
 
 def named(
@@ -49,5 +52,16 @@ def of_release(
         release.name,
         release.unit.namespace,
         release_labels(release),
-        {**release.annotations, **(annotations or {})},
+        {**release.annotations, **(annotations or {}), **_literal(release)},
     )
+
+
+def _literal(release: Release) -> dict[str, str]:
+    """Keeps ``${…}`` in values as it is, where a team lets Flux put variables into manifests."""
+    workload = release.workload
+    files = (volume.files.values() for volume in workload.volumes if volume.files)
+    values = (value for _, value in release.env)
+    for text in chain(values, workload.command, workload.args, *files):
+        if "${" in text:
+            return {SUBSTITUTE: "disabled"}
+    return {}
