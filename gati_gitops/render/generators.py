@@ -156,6 +156,7 @@ def absorb(resources: ResMap, new: Resource) -> None:
         )
     if new.behavior == "merge":
         _merge_data(new, old)
+        new.origin = old.origin or new.origin
     _take_identity(new, old)
     resources.items[resources.items.index(old)] = new
     resources.changed()
@@ -196,6 +197,7 @@ def _take_identity(new: Resource, old: Resource) -> None:
         metadata.pop("namespace", None)
     new.previous, new.prefixes, new.suffixes = old.previous, old.prefixes, old.suffixes
     new.needs_hash = new.needs_hash and old.needs_hash
+    new.transformations = old.transformations
     new.behavior = old.behavior
     new.variables = [*old.variables]
 

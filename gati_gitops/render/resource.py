@@ -59,7 +59,7 @@ def effective_namespace(schema: Schema, api_version: str, kind: str, namespace: 
 class Resource:
     __slots__ = (
         "_id", "behavior", "blank", "file", "kind_change", "name_change", "needs_hash", "obj",
-        "prefixes", "previous", "suffixes", "variables",
+        "origin", "prefixes", "previous", "suffixes", "transformations", "variables",
     )  # fmt: skip
 
     def __init__(self, obj: dict[str, Any], file: str = "", *, blank: bool = True) -> None:
@@ -77,6 +77,8 @@ class Resource:
         self.variables: list[str] = []
         self.name_change = False
         self.kind_change = False
+        self.origin: dict[str, Any] | None = None
+        self.transformations: list[dict[str, Any]] = []
 
     @property
     def api_version(self) -> str:
@@ -144,6 +146,8 @@ class Resource:
         self.previous, self.prefixes, self.suffixes = [], [], []
         self.needs_hash = False
         self.behavior = ""
+        self.origin = None
+        self.transformations = []
 
     def texts(self, field: str) -> dict[str, str]:
         """Labels or annotations."""

@@ -8,7 +8,10 @@ come last and once, for the whole build.
 from __future__ import annotations
 
 import json
+import posixpath
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gati_gitops.render import config as configs
@@ -22,6 +25,7 @@ from gati_gitops.render.kustomization import FILE_NAMES, read_kustomization
 from gati_gitops.render.load import Loader, resources_from, wrapped
 from gati_gitops.render.namerefs import fix_references
 from gati_gitops.render.order import sorted_resources
+from gati_gitops.render.origin import Tracker, annotate
 from gati_gitops.render.patches import (
     apply_json6902,
     apply_patches,
@@ -41,6 +45,7 @@ from gati_gitops.render.variables import (
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
 
 Fields = dict[str, Any]
+Steps = Iterator[tuple[str, Callable[[], None]]]
 
 
 @dataclass(slots=True)
@@ -77,7 +82,9 @@ def build(files: FileSystem, path: str) -> list[Resource]:
     schema = _schema(loader, fields, file)
     loader = Loader(files, root, schema or openapi.builtin())
     gathered = Gathered(ResMap(loader.schema))
-    _Target(loader, fields, file, custom=schema is not None).gather(gathered)
+    options = fields.get("buildMetadata", [])
+    tracked = "" if options else None
+    _Target(loader, fields, file, custom=schema is not None, origin=tracked).gather(gathered)
     resources = gathered.resources
     assert gathered.config is not None
     try:
@@ -94,6 +101,8 @@ def build(files: FileSystem, path: str) -> list[Resource]:
         raise Broken("two resources have the same id", file=file)
     for resource in ordered:
         _finish(resource)
+        if options:
+            annotate(resource, options)
     return ordered
 
 
@@ -184,18 +193,14 @@ def _finish(resource: Resource) -> None:
 
 
 class _Target:
-    def __init__(self, loader: Loader, fields: Fields, file: str, *, custom: bool = False) -> None:
+    def __init__(
+        self, loader: Loader, fields: Fields, file: str, *, custom: bool, origin: str | None
+    ) -> None:
         self.loader = loader
         self.fields = fields
         self.file = file
         self.custom = custom
-        metadata = fields.get("buildMetadata", ())
-        if metadata:
-            raise Unsupported(
-                f"build metadata is not supported: {', '.join(metadata)}",
-                file=file,
-                field="buildMetadata",
-            )
+        self.track = Tracker(origin, posixpath.basename(file))
 
     def gather(self, into: Gathered) -> None:
         """Fill `into`, which is empty for a kustomization and the parent's for a component."""
@@ -226,6 +231,7 @@ class _Target:
                 if found is None:
                     self._base(path, into)
                 else:
+                    self.track.from_file(found, path)
                     into.resources.extend(found)
             except RenderError as error:
                 error.at(self.file)
@@ -236,7 +242,7 @@ class _Target:
         fields, file = _load(loader)
         if not self.custom and not {"path", "version"}.isdisjoint(fields.get("openapi", {})):
             raise Unsupported("openapi below the top is not supported", file=file)
-        return _Target(loader, fields, file, custom=self.custom)
+        return _Target(loader, fields, file, custom=self.custom, origin=self.track.below(path))
 
     def _base(self, path: str, into: Gathered) -> None:
         target = self._enter(path)
@@ -282,13 +288,16 @@ class _Target:
     def _generate(self, into: Gathered) -> None:
         fields = self.fields
         common = fields.get("generatorOptions", {})
-        made = [
-            generate(self.loader, kind, entry, common, self.file)
-            for kind, name in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator"))
-            for entry in fields.get(name, ())
-        ]
+        made: list[Resource] = []
+        for kind, name in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
+            entries = fields.get(name, ())
+            objects = [generate(self.loader, kind, entry, common, self.file) for entry in entries]
+            self.track.generated(objects, f"{kind}Generator")
+            made += objects
         for plugin in self._plugins("generators"):
-            made += plugins.generate(plugin, self.loader, self.file)
+            objects = plugins.generate(plugin, self.loader, self.file)
+            self.track.generated_by(objects, plugin)
+            made += objects
         for resource in made:
             absorb(into.resources, resource)
 
@@ -302,6 +311,7 @@ class _Target:
             except Broken:
                 paths.append(entry)
                 continue
+            self.track.from_file(inline, posixpath.basename(self.file))
             gathered.resources.extend(inline)
         self._resources(paths, gathered)
         return gathered.resources.items
@@ -309,44 +319,69 @@ class _Target:
     # ------------------------------------------------------------------------------- transformers
 
     def _transform(self, into: Gathered) -> None:
-        fields, loader, resources = self.fields, self.loader, into.resources
-        config = into.config
-        assert config is not None
-        merges = fields.get("patchesStrategicMerge")
-        strategic = load_strategic_merges(loader, merges, self.file) if merges else []
-        patches = [load_patch(loader, entry, self.file) for entry in fields.get("patches", ())]
-        labels = self._label_specs(config)
-        operations = [
-            load_json6902(loader, e, self.file) for e in fields.get("patchesJson6902", ())
+        assert into.config is not None
+        resources = into.resources
+        # Everything is read before anything is changed.
+        steps = [
+            *self._patch_steps(resources),
+            *self._name_steps(resources, into.config),
+            *self._value_steps(resources, into.config),
         ]
-        replacements = load_replacements(loader, fields.get("replacements", []), self.file)
         extra = self._plugins("transformers")
-
-        apply_strategic_merges(resources, strategic)
-        apply_patches(resources, patches)
-        if fields.get("namespace"):
-            transforms.set_namespace(resources, fields["namespace"], config.namespace)
-        if fields.get("namePrefix"):
-            transforms.add_prefix(resources, fields["namePrefix"], config.name_prefix)
-        if fields.get("nameSuffix"):
-            transforms.add_suffix(resources, fields["nameSuffix"], config.name_suffix)
-        for pairs, specs in labels:
-            transforms.add_texts(resources, pairs, specs)
-        annotations = fields.get("commonAnnotations", {})
-        transforms.add_texts(resources, annotations, config.common_annotations)
-        for patch in operations:
-            apply_json6902(resources, patch)
-        for replica in fields.get("replicas", ()):
-            name, count = replica.get("name", ""), replica.get("count", 0)
-            transforms.set_replicas(resources, name, count, config.replicas)
-        for image in fields.get("images", ()):
-            transforms.set_image(resources, image, config.images)
-        apply_replacements(resources, replacements)
+        for kind, step in steps:
+            step()
+            resources.drop_empty()
+            self.track.transformed(resources, f"{kind}Transformer")
         for plugin in extra:
-            plugins.transform(plugin, resources, loader, self.file)
+            plugins.transform(plugin, resources, self.loader, self.file)
+            self.track.transformed_by(resources, plugin)
             resources.drop_empty()
 
+    def _patch_steps(self, resources: ResMap) -> Steps:
+        fields, loader = self.fields, self.loader
+        if merges := fields.get("patchesStrategicMerge"):
+            strategic = load_strategic_merges(loader, merges, self.file)
+            yield "PatchStrategicMerge", partial(apply_strategic_merges, resources, strategic)
+        patches = [load_patch(loader, entry, self.file) for entry in fields.get("patches", ())]
+        if self.track.path is None and patches:
+            yield "Patch", partial(apply_patches, resources, patches)
+        else:
+            for patch in patches:
+                yield "Patch", partial(apply_patches, resources, [patch])
+
+    def _name_steps(self, resources: ResMap, config: Config) -> Steps:
+        fields = self.fields
+        if namespace := fields.get("namespace"):
+            run = partial(transforms.set_namespace, resources, namespace, config.namespace)
+            yield "Namespace", run
+        if prefix := fields.get("namePrefix"):
+            yield "Prefix", partial(transforms.add_prefix, resources, prefix, config.name_prefix)
+        if suffix := fields.get("nameSuffix"):
+            yield "Suffix", partial(transforms.add_suffix, resources, suffix, config.name_suffix)
+        for pairs, specs in self._label_specs(config):
+            yield "Label", partial(transforms.add_texts, resources, pairs, specs)
+        if texts := fields.get("commonAnnotations"):
+            run = partial(transforms.add_texts, resources, texts, config.common_annotations)
+            yield "Annotations", run
+
+    def _value_steps(self, resources: ResMap, config: Config) -> Steps:
+        fields, loader = self.fields, self.loader
+        for entry in fields.get("patchesJson6902", ()):
+            patch = load_json6902(loader, entry, self.file)
+            yield "PatchJson6902", partial(apply_json6902, resources, patch)
+        for replica in fields.get("replicas", ()):
+            name, count = replica.get("name", ""), replica.get("count", 0)
+            run = partial(transforms.set_replicas, resources, name, count, config.replicas)
+            yield "ReplicaCount", run
+        for image in fields.get("images", ()):
+            yield "ImageTag", partial(transforms.set_image, resources, image, config.images)
+        if replacements := fields.get("replacements"):
+            loaded = load_replacements(loader, replacements, self.file)
+            yield "Replacement", partial(apply_replacements, resources, loaded)
+
     def _label_specs(self, config: Config) -> list[tuple[dict[str, str], list[FieldSpec]]]:
+        if not self.fields.get("labels") and not self.fields.get("commonLabels"):
+            return []
         result = []
         for label in self.fields.get("labels", ()):
             specs = merge_specs(

@@ -54,6 +54,24 @@ def write_documents(documents: Iterable[Any]) -> bytes:
     return "\n".join(lines).encode()
 
 
+def write_lines(value: Any) -> list[str]:
+    """A value made of mappings, lists and simple strings, keys in the order they have."""
+    if isinstance(value, str):
+        return [_spelling(value)]
+    lines: list[str] = []
+    if isinstance(value, list):
+        for item in value:
+            first, *rest = write_lines(item)
+            lines += [f"- {first}", *(f"  {line}" for line in rest)]
+        return lines
+    for key, item in value.items():
+        if isinstance(item, str):
+            lines.append(f"{key}: {_spelling(item)}")
+        else:
+            lines += [f"{key}:", *(f"  {line}" for line in write_lines(item))]
+    return lines
+
+
 def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) -> None:
     deeper = indent + "  "
     for key, spelled in _ordered(tuple(value)):

@@ -10,7 +10,6 @@ from tests.render.real import all_theirs, ours, verdict
 
 # Refusals that are accepted, by reason. A refusal for any other reason fails the test.
 ACCEPTED = [
-    r"build metadata is not supported: (originAnnotations|transformerAnnotations)",
     r"plugins that are programs are not supported",
     r"remote (files|bases) are not supported",
     r"Helm charts are not supported",
