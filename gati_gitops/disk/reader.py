@@ -50,8 +50,8 @@ class DiskFiles:
         raise Outside(f"cannot read {path}: {error.strerror}", remedy=remedy) from error
 
     def is_file(self, path: str) -> bool:
-        full = f"{self._root}/{path}"
-        return os.access(full, os.F_OK) and not os.path.isdir(full)  # noqa: PTH112
+        """Whether there is something to read; reading tells a folder from a file."""
+        return os.access(f"{self._root}/{path}", os.F_OK)
 
     def is_dir(self, path: str) -> bool:
         return os.path.isdir(f"{self._root}/{path}")  # noqa: PTH112 - asked for every base

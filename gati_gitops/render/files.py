@@ -14,7 +14,8 @@ class FileSystem(Protocol):
     def read(self, path: str) -> bytes | None:
         """The bytes of a file, or None when there is no such file."""
 
-    def is_file(self, path: str) -> bool: ...
+    def is_file(self, path: str) -> bool:
+        """Whether there may be such a file; a cheap question before `read`."""
 
     def is_dir(self, path: str) -> bool: ...
 

@@ -76,13 +76,13 @@ class Loader:
         return data
 
     def text(self, name: str) -> str:
-        return self._decoded(self.read(name), name)
+        return self._decoded(self.read(name), self.path(name))
 
-    def _decoded(self, data: bytes, name: str) -> str:
+    def _decoded(self, data: bytes, path: str) -> str:
         try:
             return decode(data)
         except GoYamlError as error:
-            raise wrapped(error, self.path(name)) from error
+            raise wrapped(error, path) from error
 
     def config(self, name: str) -> Any:
         """A YAML or JSON file that is not a resource."""
@@ -96,7 +96,10 @@ class Loader:
 
     def find_resources(self, name: str) -> list[Resource] | None:
         data = self.find(name)
-        return None if data is None else resources_from(self._decoded(data, name), self.path(name))
+        if data is None:
+            return None
+        path = self.path(name)
+        return resources_from(self._decoded(data, path), path)
 
     def enter(self, name: str) -> Loader:
         """The loader of a folder that the kustomization names."""
@@ -109,10 +112,7 @@ class Loader:
         for part in name.split("/"):
             if part not in ("", ".", "..") and ".." in part:
                 raise Broken(f"path '{name}' is ambiguous", field=name)
-        root = join(self.root, name)
-        if not self.files.is_dir(root):
-            raise Broken("no such file or folder", file=root, field=name)
-        root = self.files.real(root)
+        root = self.files.real(join(self.root, name))
         visited: Loader | None = self
         while visited is not None:
             if is_within(visited.root, root):
@@ -149,8 +149,8 @@ def resources_from(text: str, file: str) -> list[Resource]:
     result = []
     while queue:
         document = queue.pop(0)
-        kind = text_of(document.get("kind"))
-        if not kind.endswith("List") or "items" not in document:
+        kind = text_of(document["kind"]) if "items" in document else ""
+        if not kind.endswith("List"):
             result.append(Resource(document, file, blank=documents.blank))
             continue
         items = document["items"]
@@ -174,6 +174,10 @@ def check_metadata(document: Any, file: str) -> None:
     """Every object has a kind and, unless it is a list, a name."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     kind = document.get("kind") if isinstance(document, dict) else None
+    if type(kind) is str and kind and type(metadata) is dict and "annotations" not in metadata:
+        name = metadata.get("name")
+        if type(name) is str and name:
+            return
     if is_null(kind) or kind == "" or isinstance(kind, (dict, list)):
         raise Broken("missing kind in object", file=file, remedy="every resource needs a kind")
     if isinstance(metadata, dict):

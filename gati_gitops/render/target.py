@@ -111,6 +111,8 @@ def _load(loader: Loader) -> tuple[Fields, str]:
     paths = [prefix + name for name in FILE_NAMES if loader.files.is_file(prefix + name)]
     read = loader.files.read
     found = [(data, path) for path in paths if (data := read(path)) is not None]
+    if not found and not loader.files.is_dir(loader.root):
+        raise Broken("no such file or folder", file=loader.root)
     if not found:
         raise Broken(
             "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization'",

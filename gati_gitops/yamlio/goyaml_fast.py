@@ -37,7 +37,7 @@ _STEERING: Final = re.compile(r"#[#\s]*\{")
 _ALLOWED: Final = bytes([10, *range(32, 127)])
 
 # What a line can be.
-_NOTHING, _FOREIGN, _SCALAR, _KEY, _BLOCK, _MAPPING, _SEQUENCE, _SEPARATOR = range(8)
+_NOTHING, _FOREIGN, _FIELD, _SCALAR, _KEY, _BLOCK, _MAPPING, _SEQUENCE, _SEPARATOR = range(9)
 Row = tuple[int, int, int, str, Any]
 """What it is, its column, the width of its dashes, its key, its value."""
 
@@ -49,19 +49,19 @@ _STOP: Final[Row] = (_FOREIGN, 0, 0, "", None)
 @lru_cache(maxsize=1 << 16)
 def resource_row(line: str) -> Row:
     row, raw = _row(line)
-    if row[0] != _SCALAR:
+    if not raw:
         return row
     value = Quoted(raw[1:-1]) if raw[0] in "\"'" else resolve(raw)
-    return _SCALAR, row[1], row[2], row[3], value
+    return row[0], row[1], row[2], row[3], value
 
 
 @lru_cache(maxsize=1 << 14)
 def config_row(line: str) -> Row:
     row, raw = _row(line)
-    if row[0] != _SCALAR:
+    if not raw:
         return row
     value = raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
-    return _SCALAR, row[1], row[2], row[3], value
+    return row[0], row[1], row[2], row[3], value
 
 
 def _row(line: str) -> tuple[Row, str]:
@@ -80,7 +80,7 @@ def _row(line: str) -> tuple[Row, str]:
         return (_MAPPING if raw == "{}" else _SEQUENCE, here, width, key, None), ""
     if not width and not key:
         return ((_SEPARATOR, 0, 0, "", None) if raw == "---" and not here else _STOP), ""
-    return (_SCALAR, here, width, key, None), raw
+    return (_SCALAR if width else _FIELD, here, width, key, None), raw
 
 
 class Documents(list[Any]):
@@ -112,14 +112,14 @@ def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as ca
         if number < skip:
             continue
         what, here, dashes, key, value = row(line)
-        if here == column and what == _SCALAR and not dashes and type(top) is dict and key:
+        if what == _FIELD and here == column and type(top) is dict:
             # By far the most common line: one more field of the mapping at hand.
             if key in top:
                 return None
             top[key] = value
             owner = None
             continue
-        if what < _SCALAR:
+        if what < _FIELD:
             if what == _NOTHING:
                 continue
             return None
@@ -192,7 +192,7 @@ def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as ca
         owner = None
         if key and key in top:
             return None
-        if what != _SCALAR:
+        if what > _SCALAR:
             if what == _KEY:
                 top[key] = blank
                 owner = top

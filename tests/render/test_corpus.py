@@ -34,7 +34,8 @@ def test_same_as_kustomize(case):
     answers = all_theirs(inputs)
     for (files, path), real in zip(inputs, answers, strict=True):
         mine = ours(files, path)
-        assert verdict(mine, real) == "equal", (path, mine, real)
+        refused = case.startswith("bad-") and mine.unsupported and real.output is None
+        assert refused or verdict(mine, real) == "equal", (path, mine, real)
     if case.startswith("bad-"):
         assert any(answer.output is None for answer in answers)
     else:
