@@ -11,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gati_gitops import __version__
+from gati_gitops.emit.added import collisions, namespace_files, unpermitted
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
 from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
 from gati_gitops.emit.patch import patches
-from gati_gitops.emit.release import ReleaseFolder, release_folder, release_objects, unspoilt
+from gati_gitops.emit.release import (
+    TEMPLATED,
+    ReleaseFolder,
+    release_folder,
+    release_objects,
+    unspoilt,
+)
 from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
 from gati_gitops.ledger.fold import Objection, Outcome, Policy, Stored, fold
 from gati_gitops.ledger.model import Ledger
@@ -29,12 +36,16 @@ from gati_gitops.plan.check import check
 from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import Release, UnitPlan
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.templates import templates_of
 from gati_gitops.plan.units import Planner, route
 from gati_gitops.spec.crds import crd_files
 from gati_gitops.spec.link import Linked, LinkedUnit, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, difference, is_ours, owned_paths
+
+if TYPE_CHECKING:
+    from gati_gitops.plan.templates.render import Templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +103,8 @@ class _Builders:
     def difference(
         self, base: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]
     ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-        return patches(list(base.values()), list(wanted.values()))
+        foreign = [item for file, item in base.items() if file.startswith(TEMPLATED)]
+        return patches(list(base.values()), list(wanted.values()), foreign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +125,7 @@ class _Run:
     source: str
     narrowed: Narrowed
     problems: list[Problem] = field(default_factory=list)
+    templates: Templates | None = None
 
     @property
     def file(self) -> str:
@@ -131,7 +144,7 @@ class _Run:
         return _Owner(owner, project_name, file, monitoring)
 
     def place(self) -> tuple[list[Placed], Planner]:
-        planner = Planner(self.specs.project, self.source, _Builders())
+        planner = Planner(self.specs.project, self.source, _Builders(), templates=self.templates)
         planner.compile_releases(self.linked.base)
         placed: list[Placed] = []
         for env, settings in sorted(self.specs.project.spec.environments.items()):
@@ -211,12 +224,15 @@ def compile_specs(
     source = specs.project.spec.source or specs.project.metadata.name
     if not upgrade:
         _check_compiler(output, specs, source, narrowed)
-    run = _Run(specs, linked, output, source, narrowed, problems)
+    run = _Run(specs, linked, output, source, narrowed, problems, templates_of(specs))
     placed, planner = run.place()
     problems += _collisions(run, placed)
+    problems += _added_problems(run, placed, planner)
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     tree, scope = _write(run, placed, planner)
+    if run.templates is not None and run.templates.problems:  # of namespaces: the last to be made
+        raise SpecsInvalid([*problems, *run.templates.problems])
     foreign = tuple(_foreign(before, tree, scope if narrowed != Narrowed() else OWNED))
     if foreign and not discard:
         raise Refused(
@@ -278,8 +294,11 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
             others = output.foreign_units(env, cluster, run.source)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
             owner = run.owner(env)
+            added = _namespace_templates(run, env, cluster, keys)
             tree.update(
-                cluster_files(env, cluster, keys, owner.project, owner.file, owner.monitoring)
+                cluster_files(
+                    env, cluster, keys, owner.project, owner.file, owner.monitoring, added
+                )
             )
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
@@ -303,6 +322,23 @@ def _sync(run: _Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
         target = recorded_target(record, owner.project, env, cluster)
     crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
     return sync_files(target, units, crds, before, owner.file) if target else {}
+
+
+def _namespace_templates(
+    run: _Run, env: str, cluster: str, units: Iterable[UnitKey]
+) -> dict[str, Tree]:
+    """Files that templates give to namespaces: those of the environment's owner, always."""
+    names = sorted({namespace for namespace, _ in units})
+    if run.owner(env).source == run.source:
+        templates = run.templates
+        made = {n: templates.of_namespace(n, env, cluster) for n in names} if templates else {}
+        return {name: namespace_files(added) for name, added in made.items() if added}
+    found: dict[str, Tree] = {}
+    for name in names:
+        folder = f"overlays/{env}/{cluster}/{name}/_namespace/"
+        kept = {p.removeprefix(folder): c for p, c in run.output.files(folder[:-1]).items()}
+        found[name] = {file: c for file, c in kept.items() if file.startswith(TEMPLATED)}
+    return {name: files for name, files in found.items() if files}
 
 
 def _environment(run: _Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]]) -> Tree:
@@ -381,6 +417,20 @@ def _check_compiler(output: Output, specs: Specs, source: str, narrowed: Narrowe
                 f"{env} was compiled by version {min(others)}, this is {__version__}",
                 remedy="use that version, or compile with --upgrade and review what changes",
             )
+
+
+def _added_problems(run: _Run, placed: list[Placed], planner: Planner) -> Iterable[Problem]:
+    """What is wrong with the objects that templates made for versions and units."""
+    if run.templates is None:
+        return
+    yield from run.templates.problems
+    live = [(p.plan, p.outcome.ledger) for p in placed if p.plan is not None]
+    releases = {
+        key: (compiled.objects, compiled.release.added)
+        for key, compiled in planner.releases.items()
+    }
+    yield from collisions(live, releases)
+    yield from unpermitted(run.specs.project, [plan for plan, _ in live], releases)
 
 
 def _collisions(run: _Run, placed: list[Placed]) -> Iterable[Problem]:

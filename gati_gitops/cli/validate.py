@@ -69,5 +69,8 @@ def _inventory(specs: Specs) -> str:
 def _across(specs: Specs) -> tuple[Problem, ...]:
     """What only shows when documents are seen together."""
     from gati_gitops.plan.check import check
+    from gati_gitops.plan.templates import check_templates
+    from gati_gitops.spec.link import link_all
 
-    return check(specs)
+    linked = link_all(specs)
+    return (*check(specs, linked), *check_templates(specs, linked))

@@ -1,7 +1,7 @@
 """Reading a folder of specs, one file of them, or standard input.
 
-Only regular files named .yaml or .yml count, and nothing is followed out of the folder: what a
-symlink there points to is not what the author of the specs wrote.
+Only regular files named .yaml or .yml count, and templates/*.yaml.j2. Nothing is followed out of
+the folder: what a symlink there points to is not what the author of the specs wrote.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gati_gitops.errors import Outside, Refused
+from gati_gitops.spec.template import SUFFIX
 from gati_gitops.yamlio.text import MAX_BYTES
 
 STDIN = "-"
@@ -53,13 +54,17 @@ def _spec_files(root: Path) -> Iterator[str]:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 name = f"{folder}{entry.name}"
+                if name == "templates" and entry.is_dir(follow_symlinks=False):
+                    folders.append("templates/")
+                    continue
                 if entry.name.startswith(".") or entry.name in SKIPPED:
                     continue
                 if entry.is_symlink():
                     links.append((name, _inside(entry.path, name, home)))
                 elif entry.is_dir():
-                    folders.append(f"{name}/")
-                elif _is_spec(entry.name) and entry.is_file():
+                    if folder != "templates/":
+                        folders.append(f"{name}/")
+                elif _is_spec(name) and entry.is_file():
                     met.add(os.path.join(home, name))  # noqa: PTH118 - thousands of them
                     yield name
     for name, target in sorted(links):
@@ -80,7 +85,8 @@ def _inside(link: str, name: str, home: str) -> str:
 
 
 def _is_spec(name: str) -> bool:
-    return name.endswith((".yaml", ".yml"))
+    # In a folder of templates other YAML is no spec: charts have such folders, too.
+    return name.endswith(SUFFIX if name.startswith("templates/") else (".yaml", ".yml"))
 
 
 def _read(path: Path) -> bytes:

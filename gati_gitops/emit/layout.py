@@ -28,8 +28,12 @@ def cluster_files(
     project: str,
     source_file: str,
     monitoring: Monitoring | None = None,
+    added: Mapping[str, Tree] | None = None,
 ) -> Tree:
-    """Kustomizations of a cluster and its namespaces. ``units`` are (namespace, folder) pairs."""
+    """Kustomizations of a cluster and its namespaces. ``units`` are (namespace, folder) pairs.
+
+    ``added`` are the files that templates give to the folders of namespaces.
+    """
     line = header([source_file])
     root = f"overlays/{env}/{cluster}"
     by_namespace: dict[str, list[str]] = {}
@@ -37,10 +41,13 @@ def cluster_files(
         by_namespace.setdefault(name, []).append(folder)
     files: Tree = {}
     wide = _namespace_wide(sorted(by_namespace), project, monitoring)
+    wide |= {name: {} for name in added or {} if name not in wide}
     for name, objects in wide.items():
         folder = f"{root}/{name}/_namespace"
+        more = (added or {}).get(name, {})
         files |= {f"{folder}/{file}": dump(item, line) for file, item in objects.items()}
-        files[f"{folder}/kustomization.yaml"] = _kustomization(sorted(objects), line)
+        files |= {f"{folder}/{file}": content for file, content in more.items()}
+        files[f"{folder}/kustomization.yaml"] = _kustomization(sorted([*objects, *more]), line)
     for name, folders in by_namespace.items():
         files[f"{root}/{name}/kustomization.yaml"] = _kustomization(folders, line)
     roots = ["_crds"]

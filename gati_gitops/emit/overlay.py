@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
@@ -46,26 +47,20 @@ def same_manifests(one: tuple[UnitPlan, Ledger], two: tuple[UnitPlan, Ledger]) -
 
 def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
     """What is built and applied: nothing in it names the environment or the cluster."""
-    deployed = [
-        (entry, version)
-        for entry in ledger.entries
-        if entry.phase in DEPLOYED and (version := plan.version(*entry.key)) is not None
-    ]
+    deployed = _deployed(plan, ledger)
     # of what is deployed: a version that only waits must not change a byte here
     line = header([file for _, version in deployed for file in version.files] or plan.files)
     files: Tree = {}
     resources = [_TO_ROOT + release_path(plan.unit, v.release) for _, v in deployed]
-    for name, objects in (
-        ("route.yaml", routes(plan, ledger)),
-        ("service.yaml", _service(plan, deployed)),
-        ("network.yaml", network_policies(plan, [version for _, version in deployed])),
-        ("scaling.yaml", _scaling(plan, deployed)),
-        ("monitoring.yaml", _monitoring(plan, deployed)),
-        ("extra.yaml", [item for _, version in deployed for item in version.extras]),
-    ):
+    for name, objects in _own(plan, ledger, deployed):
         if objects:
             files[name] = dump_all(objects, line)
             resources.append(name)
+    if deployed and plan.added:
+        files["templates.yaml"] = dump_all(
+            [item.object for item in plan.added], header([item.template for item in plan.added])
+        )
+        resources.append("templates.yaml")
     kustomization: Object = {**KUSTOMIZATION, "resources": sorted(resources)}
     inline = [{"patch": dump(p).decode()} for pair in deployed for p in _patches(plan, *pair)]
     if inline:
@@ -75,6 +70,34 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
         kustomization["images"] = [images[name] for name in sorted(images)]
     files["kustomization.yaml"] = dump(kustomization, line)
     return files
+
+
+def overlay_objects(plan: UnitPlan, ledger: Ledger) -> Iterator[Object]:
+    """What the overlay of a unit has of its own, as we make it."""
+    for file, objects in _own(plan, ledger, _deployed(plan, ledger)):
+        if file != "extra.yaml":
+            yield from objects
+
+
+def _own(
+    plan: UnitPlan, ledger: Ledger, deployed: list[tuple[Entry, PlannedVersion]]
+) -> tuple[tuple[str, Sequence[Object]], ...]:
+    return (
+        ("route.yaml", routes(plan, ledger)),
+        ("service.yaml", _service(plan, deployed)),
+        ("network.yaml", network_policies(plan, [version for _, version in deployed])),
+        ("scaling.yaml", _scaling(plan, deployed)),
+        ("monitoring.yaml", _monitoring(plan, deployed)),
+        ("extra.yaml", [item for _, version in deployed for item in version.extras]),
+    )
+
+
+def _deployed(plan: UnitPlan, ledger: Ledger) -> list[tuple[Entry, PlannedVersion]]:
+    return [
+        (entry, version)
+        for entry in ledger.entries
+        if entry.phase in DEPLOYED and (version := plan.version(*entry.key)) is not None
+    ]
 
 
 def _service(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:

@@ -22,9 +22,13 @@ _WHOLE_MAPS = frozenset(("resources",))
 
 
 def patches(
-    base: Sequence[Object], wanted: Sequence[Object]
+    base: Sequence[Object], wanted: Sequence[Object], foreign: Sequence[Object] = ()
 ) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    """Patches that turn ``base`` into ``wanted``, and the objects that only ``wanted`` has."""
+    """Patches that turn ``base`` into ``wanted``, and the objects that only ``wanted`` has.
+
+    ``foreign`` are those of ``base`` that we did not build, of kinds that we may not know.
+    """
+    unknown = {_identity(item) for item in foreign}
     found: list[Object] = []
     new: list[Object] = []
     before = {_identity(item): item for item in base}
@@ -32,10 +36,26 @@ def patches(
         old = before.pop(_identity(item), None)
         if old is None:
             new.append(item)
+        elif old != item and _identity(item) in unknown:
+            found.append(_whole(old, item))
         elif old != item:
             found.append(_head(item) | _merged_head(_map_difference(old, item), item))
     found += [{**_head(item), "$patch": "delete"} for item in before.values()]
     return tuple(found), tuple(new)
+
+
+def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Object:
+    """Every part that differs, replaced: how the lists of an unknown kind merge, nobody knows."""
+    found = _head(new)
+    for key in ("labels", "annotations"):
+        before, after = old["metadata"].get(key), new["metadata"].get(key)
+        if before != after:
+            found["metadata"][key] = after and {"$patch": "replace", **after}
+    for key in dict.fromkeys((*new, *old)):
+        if key not in found and old.get(key) != new.get(key):
+            value = new.get(key)
+            found[key] = {"$patch": "replace", **value} if isinstance(value, dict) else value
+    return found
 
 
 def _identity(item: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -15,11 +15,13 @@ from gati_gitops.emit.objects.deployment import deployment
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.service import service
 from gati_gitops.emit.objects.service_account import service_account
-from gati_gitops.plan.model import Release
+from gati_gitops.plan.model import Added, Release
 from gati_gitops.plan.naming import UnitId, slug
 from gati_gitops.tree import header
 from gati_gitops.yamlio.emit import dump
 
+TEMPLATED = "template-"
+"""How the file names of users' objects begin."""
 KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 
 
@@ -48,7 +50,23 @@ def release_objects(release: Release) -> dict[str, Object]:
         "service.yaml": service(release),
         "serviceaccount.yaml": service_account(release),
     }
-    return {file: item for file, item in built.items() if item is not None}
+    found = {file: item for file, item in built.items() if item is not None}
+    for item in release.added:
+        found[_free(template_file(item), found)] = item.object
+    return found
+
+
+def template_file(item: Added) -> str:
+    """Where an object that a template made stands."""
+    name = item.template.rpartition("/")[2].partition(".")[0]
+    return f"{TEMPLATED}{name}.yaml"
+
+
+def _free(file: str, taken: Mapping[str, Object]) -> str:
+    """``file``, or it with a number: a template may make several objects."""
+    stem = file.removesuffix(".yaml")
+    names = (file, *(f"{stem}-{number}.yaml" for number in range(2, len(taken) + 2)))
+    return next(name for name in names if name not in taken)
 
 
 def release_folder(release: Release, objects: Mapping[str, Object]) -> ReleaseFolder:

@@ -13,7 +13,7 @@ from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.model import FORMAT as LEDGER_FORMAT
 from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.plan.model import FORMAT as PLAN_FORMAT
-from gati_gitops.plan.model import PlannedVersion, Route, Scaling, Scraped, UnitPlan
+from gati_gitops.plan.model import Added, PlannedVersion, Route, Scaling, Scraped, UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.reach import (
     Call,
@@ -53,6 +53,7 @@ def plan_data(plan: UnitPlan) -> Data:
             "route": _route_data(plan.route) if plan.route else None,
             "metrics": _scraped_data(plan.scraped) if plan.scraped else None,
             "network": fence_data(plan.fence) if plan.fence else None,
+            "added": [{"template": i.template, "object": i.object} for i in plan.added],
             "versions": [_version_data(version) for version in plan.versions],
         }
     )
@@ -155,6 +156,7 @@ def plan_from(data: Any, file: str) -> UnitPlan:
             labels=dict(data.get("labels", {})),
             scraped=_scraped_from(data["metrics"]) if "metrics" in data else None,
             fence=fence_from(data["network"]) if "network" in data else None,
+            added=tuple(Added(i["template"], i["object"]) for i in data.get("added", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(file, error) from error

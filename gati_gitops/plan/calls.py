@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan import capabilities, defaults
@@ -16,6 +16,10 @@ from gati_gitops.spec.network import Egress, Network
 from gati_gitops.spec.project import GatiProject
 from gati_gitops.spec.routing import Routing
 from gati_gitops.spec.workload import Defaults
+
+if TYPE_CHECKING:
+    from gati_gitops.plan.model import Added
+    from gati_gitops.plan.templates.render import Templates
 
 Directory = Mapping[tuple[str, str], Call]
 """Modules by namespace and name."""
@@ -31,6 +35,12 @@ class Around:
 
     modules: Directory = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
+    templates: Templates | None = None
+    """What a team adds to every version; None: there are no templates."""
+
+    def added(self, unit: LinkedUnit, version: LinkedVersion) -> tuple[Added, ...]:
+        """The objects that templates add to a version."""
+        return self.templates.of_version(unit, version) if self.templates is not None else ()
 
 
 def directory(units: Iterable[LinkedUnit]) -> Directory:

@@ -19,6 +19,20 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """An object that a user's template made."""
+
+    template: str
+    object: dict[str, Any]
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Group, kind and name: what no two objects of a namespace share."""
+        group, slash, _ = self.object["apiVersion"].rpartition("/")
+        return (group if slash else "", self.object["kind"], self.object["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedProbe:
     """A probe with nothing left to default."""
 
@@ -55,6 +69,8 @@ class Release:
     priority_class: str = ""
     runtime_class: str = ""
     calls: tuple[Call, ...] = ()
+    added: tuple[Added, ...] = ()
+    """Objects that templates made."""
 
     @property
     def name(self) -> str:
@@ -167,6 +183,8 @@ class UnitPlan:
     scraped: Scraped | None = None
     fence: Fence | None = None
     """None: no NetworkPolicy."""
+    added: tuple[Added, ...] = ()
+    """Objects of the unit as a whole that templates made."""
 
     def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)

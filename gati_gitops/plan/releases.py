@@ -51,6 +51,10 @@ def release(
     annotations = {VERSION_ANNOTATION: version.id}
     labels = user_labels(unit)
     called = calls(unit, version, around.modules)
+    added = around.added(unit, version)
+    borrowed = _borrowed(unit, workload, called, around)
+    if added:
+        borrowed["templates"] = [item.object for item in added]
     if isinstance(unit.doc.model.spec, HandlerSpec):
         annotations["gati.dev/path"] = unit.path
     elif module is not None:
@@ -60,10 +64,8 @@ def release(
     return Release(
         unit=UnitId(unit.namespace, unit.kind, unit.name),
         version=version.id,
-        digest=spec_digest(
-            version.data, labels, version.transformers, _borrowed(unit, workload, called, around)
-        ),
-        files=version.files,
+        digest=spec_digest(version.data, labels, version.transformers, borrowed),
+        files=tuple(dict.fromkeys((*version.files, *(item.template for item in added)))),
         project=project,
         port_name=port_name(module),
         labels=labels,
@@ -77,6 +79,7 @@ def release(
         priority_class=_priority_class(workload, around),
         runtime_class=_runtime_class(unit, workload, around),
         calls=called,
+        added=added,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gati_gitops.plan import defaults
 from gati_gitops.plan.calls import Around, calls, directory, egress, fence
@@ -23,6 +23,9 @@ from gati_gitops.spec.link import LinkedUnit, LinkedVersion
 from gati_gitops.spec.monitoring import Metrics
 from gati_gitops.spec.project import Environment, GatiProject
 from gati_gitops.spec.routing import IngressNginx, Routing
+
+if TYPE_CHECKING:
+    from gati_gitops.plan.templates.render import Templates
 
 
 class Folder(Protocol):
@@ -66,6 +69,7 @@ class Planner:
     builder: Builder
     releases: dict[tuple[UnitId, str], Compiled] = field(default_factory=dict)
     fences: dict[tuple[str, str], Fence | None] = field(default_factory=dict)
+    templates: Templates | None = None
 
     def compile_releases(self, units: tuple[LinkedUnit, ...]) -> None:
         """Compile every version that knows how it runs."""
@@ -81,7 +85,7 @@ class Planner:
 
     def around(self, units: Iterable[LinkedUnit]) -> Around:
         """What releases take from elsewhere than their own documents."""
-        return Around(directory(units), self.project.spec.defaults)
+        return Around(directory(units), self.project.spec.defaults, self.templates)
 
     def plan(
         self,
@@ -94,6 +98,7 @@ class Planner:
         """One unit as the specs want it on one cluster, beside what else is served there."""
         settings = self.project.spec.environments[env]
         identity = UnitId(unit.namespace, unit.kind, unit.name)
+        hosts = unit.doc.model.spec.hosts or routing(settings, cluster).hosts
         return UnitPlan(
             unit=identity,
             environment=env,
@@ -109,6 +114,7 @@ class Planner:
             labels=user_labels(unit),
             scraped=self._scraped(unit),
             fence=self._fence(unit, env, cluster),
+            added=self.templates.of_unit(unit, env, cluster, hosts) if self.templates else (),
         )
 
     def _scraped(self, unit: LinkedUnit) -> Scraped | None:
@@ -157,7 +163,11 @@ class Planner:
         variant = ""
         labels = user_labels(unit)
         called = calls(unit, version, around.modules)
-        if (labels, called) != (known.release.labels, known.release.calls) or (
+        same = version is known.linked
+        added = known.release.added if same else around.added(unit, version)
+        if (labels, called, added) != (
+            known.release.labels, known.release.calls, known.release.added
+        ) or (
             version.workload is not known.linked.workload and version.data != known.linked.data
         ):
             wanted = release(unit, version, self.project.metadata.name, around)

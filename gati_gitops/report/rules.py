@@ -123,6 +123,18 @@ RULES = {
         "A spec carries a status",
         "Remove it: the cluster writes it.",
     ),
+    "template-collision": (
+        "A template makes an object that is there already",
+        "Give it another name.",
+    ),
+    "template-invalid": (
+        "A template can't be read or rendered, or makes an object that is not allowed",
+        "Correct the line that is named; the template is the same for all units.",
+    ),
+    "template-kind": (
+        "A template makes an object of a kind that Argo CD may not apply",
+        "Add the kind to spec.sync.argocd.kinds.",
+    ),
     "too-long": (
         "A text or list is longer than its limit",
         "Shorten it.",

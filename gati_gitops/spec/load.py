@@ -19,6 +19,7 @@ from gati_gitops.spec.gather import KINDS, Key, Raw, gather
 from gati_gitops.spec.kinds import GatiHandler, GatiModule, GatiVersion
 from gati_gitops.spec.project import GatiProject, default_project
 from gati_gitops.spec.source import Layer, place_of
+from gati_gitops.spec.template import Template, is_template, read_template
 from gati_gitops.spec.workload import override
 
 M = TypeVar("M")
@@ -54,6 +55,7 @@ class Specs:
         default_factory=dict, repr=False
     )
     """By environment and cluster ("" for all of them): the documents that differ there."""
+    templates: tuple[Template, ...] = ()
 
     def on(self, env: str, cluster: str) -> Specs:
         """These specs as one cluster of one environment has them."""
@@ -70,7 +72,10 @@ class Specs:
 
 def load(files: Iterable[tuple[str, bytes]]) -> Specs:
     """Check everything; raises SpecsInvalid with all problems, warnings included."""
-    raws, problems = gather(files)
+    files = sorted(files)
+    raws, problems = gather(pair for pair in files if not is_template(pair[0]))
+    templates = [read_template(*pair) for pair in files if is_template(pair[0])]
+    problems += [problem for problem in templates if isinstance(problem, Problem)]
     checked = _Checked(problems)
     projects = [raw for raw in raws if raw.kind == "GatiProject"]
     project_doc = checked.project(projects)
@@ -94,6 +99,7 @@ def load(files: Iterable[tuple[str, bytes]]) -> Specs:
         versions=checked.of("GatiVersion"),
         warnings=tuple(sorted(set(problems), key=Problem.sort_key)),
         partials=checked.docs_on,
+        templates=tuple(found for found in templates if isinstance(found, Template)),
     )
 
 

@@ -1,0 +1,87 @@
+"""What templates add, beside what we write: nothing twice, nothing that no engine may apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gati_gitops.emit.engines.rights import UNIT_KINDS
+from gati_gitops.emit.objects.meta import Object
+from gati_gitops.emit.overlay import overlay_objects
+from gati_gitops.emit.release import TEMPLATED, template_file
+from gati_gitops.errors import Place, Problem
+from gati_gitops.ledger.model import Ledger
+from gati_gitops.plan.model import Added, UnitPlan
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.spec.project import GatiProject
+from gati_gitops.tree import Tree, header
+from gati_gitops.yamlio.emit import dump_all
+
+Identity = tuple[str, str, str]
+Releases = Mapping[tuple[UnitId, str], tuple[Mapping[str, Object], tuple[Added, ...]]]
+"""Objects of a release by file, and those that templates made."""
+
+
+def collisions(live: Iterable[tuple[UnitPlan, Ledger]], releases: Releases) -> Iterator[Problem]:
+    """Objects of templates that share group, kind and name with another of their namespace."""
+    taken: dict[tuple[str, str, Identity], str] = {}
+    asked: list[tuple[tuple[str, str], Added, str]] = []
+    for plan, ledger in live:
+        where = (plan.cluster, plan.unit.namespace)
+        ours = list(overlay_objects(plan, ledger))
+        added = list(plan.added)
+        for version in plan.versions:
+            objects, made = releases.get((plan.unit, version.id), ({}, ()))
+            ours += [item for file, item in objects.items() if not file.startswith(TEMPLATED)]
+            added += made
+        for item in ours:
+            taken[*where, Added("", item).identity] = f"the compiler's own, of {plan.unit}"
+        asked += [(where, item, str(plan.unit)) for item in added]
+    for where, mine, unit in asked:
+        me = f"{mine.template}, of {unit}"
+        other = taken.setdefault((*where, mine.identity), me)
+        if other != me:
+            yield Problem(
+                "template-collision",
+                f"{mine.object['kind']} {mine.identity[2]}, which it makes for {unit},"
+                f" is there already: {other}",
+                Place(mine.template, 1, 1),
+                remedy="choose another name",
+            )
+
+
+def unpermitted(
+    project: GatiProject, plans: Iterable[UnitPlan], releases: Releases
+) -> Iterator[Problem]:
+    """Kinds that Argo CD would leave alone, once for each template."""
+    sync = project.spec.sync
+    if sync is None:
+        return
+    known = {*UNIT_KINDS, *((kind.group, kind.kind) for kind in sync.argocd.kinds)}
+    asked: dict[tuple[str, str, str], None] = {}
+    for plan in plans:
+        here = project.spec.environments[plan.environment].clusters[plan.cluster].sync
+        if here is None or here.engine == "argocd":
+            made = [*plan.added]
+            for version in plan.versions:
+                made += releases.get((plan.unit, version.id), ({}, ()))[1]
+            asked |= {(item.template, *item.identity[:2]): None for item in made}
+    for template, group, kind in asked:
+        if (group, kind) not in known:
+            named = f"{{group: {group}, kind: {kind}}}" if group else f"{{kind: {kind}}}"
+            yield Problem(
+                "template-kind",
+                f"Argo CD may not apply a {kind}: its project permits only what it knows of",
+                Place(template, 1, 1),
+                remedy=f"add {named} to spec.sync.argocd.kinds in gati.yaml",
+            )
+
+
+def namespace_files(added: Iterable[Added]) -> Tree:
+    """Objects of a namespace, a file for each template."""
+    by_file: dict[str, list[Added]] = {}
+    for item in added:
+        by_file.setdefault(template_file(item), []).append(item)
+    return {
+        file: dump_all([item.object for item in items], header([items[0].template]))
+        for file, items in by_file.items()
+    }
