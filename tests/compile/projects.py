@@ -118,7 +118,7 @@ def partial_specs(draw: st.DrawFn) -> dict[str, Any]:
         st.lists(st.sampled_from(["env", "probes", "volumes", "resources"]), max_size=2)
     ):
         spec[name] = None
-    spec.update(draw(maybe(replicas=st.integers(0, 4), port=st.sampled_from([80, 8080]))))
+    spec.update(draw(maybe(replicas=st.integers(1, 4), port=st.sampled_from([80, 8080]))))
     return spec
 
 
@@ -130,7 +130,7 @@ def units(draw: st.DrawFn, name: str, strategy: str) -> tuple[dict[str, str], di
             "moduleName": name,
             "moduleType": draw(st.sampled_from(["node", "wasm", "oci"])),
             "runtime": "r:1",
-            "replicas": draw(st.integers(0, 3)),
+            "replicas": draw(st.integers(1, 3)),
             "image": draw(st.sampled_from(["reg:5000/m:1.4", "ghcr.io/acme/m@sha256:" + "a" * 64])),
             "port": 50051,
             **draw(workloads),
@@ -150,7 +150,7 @@ def units(draw: st.DrawFn, name: str, strategy: str) -> tuple[dict[str, str], di
         spec = {
             "handlerPath": f"/{name}",
             "version": ids[0],
-            "replicas": draw(st.integers(0, 3)),
+            "replicas": draw(st.integers(1, 3)),
             "image": f"ghcr.io/acme/x:{len(ids[0])}",
             "port": 3000,
             "timescape": {"routingWeight": shares[0]},
@@ -161,7 +161,7 @@ def units(draw: st.DrawFn, name: str, strategy: str) -> tuple[dict[str, str], di
             data = {
                 "versionId": version_id,
                 "handler": name,
-                "breaking": draw(st.booleans()),
+                "breaking": shares[number] == 0 and draw(st.booleans()),
                 "routingWeight": shares[number],
                 "image": f"ghcr.io/acme/x:{number}",
                 **draw(workloads),
