@@ -8,16 +8,21 @@ that the project does not name and everything outside our folders stay as they a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gati_gitops import __version__
-from gati_gitops.emit.added import collisions, namespace_files, unpermitted
+from gati_gitops.emit.added import (
+    collisions,
+    namespace_files,
+    unpermitted,
+    unpermitted_in_namespace,
+)
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
-from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files
+from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files, namespaces_of
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
 from gati_gitops.emit.patch import patches
 from gati_gitops.emit.release import (
@@ -36,6 +41,7 @@ from gati_gitops.plan.check import check
 from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import Release, UnitPlan
 from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.realizable import contested
 from gati_gitops.plan.templates import templates_of
 from gati_gitops.plan.units import Planner, route
 from gati_gitops.spec.crds import crd_files
@@ -165,35 +171,52 @@ class _Run:
         cluster: str,
     ) -> Iterable[Placed]:
         here = dict(self.output.units(env, cluster))
-        doors = self._doors(units, policy, env, cluster)
         around = planner.around(units)
-        for unit in units:
+
+        def folded(unit: LinkedUnit, doors: Doors | None) -> Outcome:
             wanted = planner.plan(unit, env, cluster, doors, around)
             key = (unit.namespace, wanted.unit.folder)
-            stored = here.pop(key, None)
+            stored = self.output.units(env, cluster).get(key)
             if stored is not None and stored.plan.source != self.source:
                 raise _claimed(wanted, stored)
             sibling = self._sibling(env, cluster, key) if stored is None else None
-            outcome = fold(policy, wanted, stored, sibling)
+            return fold(policy, wanted, stored, sibling)
+
+        for unit in units:
+            here.pop((unit.namespace, UnitId(unit.namespace, unit.kind, unit.name).folder), None)
+        gone = {key: fold(policy, None, s) for key, s in here.items() if self._ours(s)}
+        doors = self._doors(units, folded, [*gone.values()], here.values(), env, cluster)
+        for unit in units:
+            outcome = folded(unit, doors)
             self.problems += [_objected(unit, env, o) for o in outcome.objections]
             yield Placed(unit, outcome)
-        for stored in here.values():
-            if stored.plan.source == self.source:
-                yield Placed(None, fold(policy, None, stored))
+        for outcome in gone.values():
+            yield Placed(None, outcome)
 
-    def _doors(self, units: Iterable[LinkedUnit], policy: Policy, env: str, cluster: str) -> Doors:
-        """What is served on a cluster: units with traffic, and new ones that get it at once."""
-        stored = self.output.units(env, cluster)
-        serving = [
-            found.plan.route
-            for found in stored.values()
-            if found.plan.route and (found.ledger is None or found.ledger.serving)
-        ]
+    def _ours(self, stored: Stored) -> bool:
+        return stored.plan.source == self.source
+
+    def _doors(
+        self,
+        units: Iterable[LinkedUnit],
+        folded: Callable[[LinkedUnit, Doors | None], Outcome],
+        gone: Iterable[Outcome],
+        left: Iterable[Stored],
+        env: str,
+        cluster: str,
+    ) -> Doors:
+        """The routes that serve on a cluster after this compile; only they may take requests."""
         settings = self.specs.project.spec.environments[env]
-        for unit in units:
-            key = (unit.namespace, UnitId(unit.namespace, unit.kind, unit.name).folder)
-            if key not in stored and (not policy.promoted or self._sibling(env, cluster, key)):
-                serving += [found] if (found := route(unit, settings, cluster)) else []
+        wanted = [(unit, found) for unit in units if (found := route(unit, settings, cluster))]
+        stored = [(s.plan, s.ledger) for s in left if not self._ours(s)]
+        stored += [(o.plan, o.ledger) for o in gone if o.plan is not None]
+        others = [(plan.route, ledger) for plan, ledger in stored if plan.route is not None]
+        self.problems += contested(wanted, [plan for plan, _ in stored], self.source)
+        all_of_them = Doors([found for _, found in wanted] + [found for found, _ in others])
+        serving = [found for found, ledger in others if ledger is None or ledger.serving]
+        for unit, found in wanted:
+            if all_of_them.crowded(found) and folded(unit, None).ledger.serving:
+                serving.append(found)
         return Doors(serving)
 
     def _sibling(self, env: str, cluster: str, key: UnitKey) -> Stored | None:
@@ -303,7 +326,7 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))
-            tree.update(_sync(run, env, cluster, keys))
+            tree.update(_sync(run, env, cluster, keys, namespaces_of(tree, env, cluster)))
             scope += [f"overlays/{env}/{cluster}", f"clusters/{cluster}"]
         if wanted:
             tree.update(_environment(run, env, by_cluster))
@@ -312,7 +335,9 @@ def _write(run: _Run, placed: list[Placed], planner: Planner) -> tuple[Tree, lis
     return tree, scope
 
 
-def _sync(run: _Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
+def _sync(
+    run: _Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[str, bool]
+) -> Tree:
     """What the cluster's engine needs to sync it."""
     before, owner = run.output.files(f"clusters/{cluster}"), run.owner(env)
     if owner.source == run.source:
@@ -321,7 +346,7 @@ def _sync(run: _Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
         record = run.output.record(f"clusters/{cluster}/{RECORD}")
         target = recorded_target(record, owner.project, env, cluster)
     crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
-    return sync_files(target, units, crds, before, owner.file) if target else {}
+    return sync_files(target, units, crds, wide, before, owner.file) if target else {}
 
 
 def _namespace_templates(
@@ -331,7 +356,12 @@ def _namespace_templates(
     names = sorted({namespace for namespace, _ in units})
     if run.owner(env).source == run.source:
         templates = run.templates
-        made = {n: templates.of_namespace(n, env, cluster) for n in names} if templates else {}
+        if templates is None:
+            return {}
+        made = {name: templates.of_namespace(name, env, cluster) for name in names}
+        for added in made.values():
+            project = run.specs.project
+            templates.problems += unpermitted_in_namespace(project, env, cluster, added)
         return {name: namespace_files(added) for name, added in made.items() if added}
     found: dict[str, Tree] = {}
     for name in names:

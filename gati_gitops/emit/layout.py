@@ -73,6 +73,13 @@ def _namespace_wide(
     return {name: objects for name, objects in found.items() if objects}
 
 
+def namespaces_of(tree: Mapping[str, bytes], env: str, cluster: str) -> dict[str, bool]:
+    """Namespaces with objects of their own, and whether the Namespace itself is one of them."""
+    root, end = f"overlays/{env}/{cluster}/", "/_namespace/kustomization.yaml"
+    names = [p[len(root) : -len(end)] for p in tree if p.startswith(root) and p.endswith(end)]
+    return {name: f"{root}{name}/_namespace/namespace.yaml" in tree for name in sorted(names)}
+
+
 def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:
     """Our CRDs as one cluster has them: a sync root of its own, so that they never ride along."""
     return {f"overlays/{env}/{cluster}/_crds/{file}": data for file, data in crds.items()}

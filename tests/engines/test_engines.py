@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from gati_gitops.check import check_objects, read_crds
 from gati_gitops.emit.engines.roots import MAX_NAME, sync_roots
-from gati_gitops.emit.layout import BUILT_IN
 from gati_gitops.errors import Refused
 from gati_gitops.render import MemoryFiles, render
 from gati_gitops.spec.crds import crd_files
@@ -308,7 +307,7 @@ def test_names_are_legal_and_unique_whatever_things_are_called(places, pairs, la
     seen = {}
     for env, cluster in places:
         files = set()
-        for root in sync_roots(env, cluster, set(pairs), BUILT_IN, ()):
+        for root in sync_roots(env, cluster, set(pairs), {n: True for n, _ in pairs}, ()):
             assert len(root.name) <= MAX_NAME
             assert all(LABEL.fullmatch(part) for part in root.name.split(".")), root.name
             assert seen.setdefault(root.name, root.folder) == root.folder
@@ -324,7 +323,7 @@ def test_names_are_legal_and_unique_whatever_things_are_called(places, pairs, la
 
 
 def test_a_cut_name_is_legal_and_tells_its_whole_identity():
-    (one,) = [r for r in sync_roots("e", "c", [("n" * 50, "module-a")], (), ()) if r.base]
+    (one,) = [r for r in sync_roots("e", "c", [("n" * 50, "module-a")], {}, ()) if r.base]
     assert one.name == f"e.c.{'n' * 50}"
     cut = {
         root.name
@@ -333,7 +332,7 @@ def test_a_cut_name_is_legal_and_tells_its_whole_identity():
             "e" * 40,
             "c",
             [("n" * 12, unit), *[("n" * 12, f"handler-{n}") for n in range(60)]],
-            (),
+            {},
             (),
         )
         if root.unit == unit

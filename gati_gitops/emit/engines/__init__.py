@@ -12,7 +12,6 @@ from gati_gitops.emit.engines.argocd import argocd_objects
 from gati_gitops.emit.engines.flux import flux_objects
 from gati_gitops.emit.engines.roots import sync_roots
 from gati_gitops.emit.engines.target import RECORD, Target
-from gati_gitops.emit.layout import BUILT_IN
 from gati_gitops.emit.release import KUSTOMIZATION
 from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump, dump_all
@@ -24,18 +23,19 @@ def sync_files(
     target: Target,
     units: Iterable[tuple[str, str]],
     crds: Iterable[str],
+    wide: Mapping[str, bool],
     before: Mapping[str, bytes],
     source_file: str,
 ) -> Tree:
     """Everything in ``clusters/<cluster>``, and the empty folders of roots that await pruning.
 
-    ``units`` are (namespace, folder) pairs, ``crds`` the names of our CRDs on the cluster, and
-    ``before`` is what stood in ``clusters/<cluster>``.
+    ``units`` are (namespace, folder) pairs, ``crds`` the names of our CRDs on the cluster, ``wide``
+    the namespaces with objects of their own, and ``before`` what stood in ``clusters/<cluster>``.
     """
     line = header([source_file])
     home = f"clusters/{target.cluster}"
     stood = {path.removeprefix(f"{home}/") for path in before}
-    roots = sync_roots(target.env, target.cluster, units, BUILT_IN, stood)
+    roots = sync_roots(target.env, target.cluster, units, wide, stood)
     if target.here.engine == "flux":
         objects = flux_objects(target, roots)
     else:

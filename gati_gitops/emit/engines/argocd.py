@@ -66,7 +66,6 @@ def _application(target: Target, root: Root) -> Object:
 
 def _units_project(target: Target, roots: Sequence[Root]) -> Object:
     """May hold what units are made of, in their namespaces, and nothing of the cluster's own."""
-    extra = {(kind.group, kind.kind) for kind in target.sync.argocd.kinds}
     namespaces = sorted({root.namespace for root in roots if not root.guarded})
     return _project(
         target,
@@ -74,7 +73,7 @@ def _units_project(target: Target, roots: Sequence[Root]) -> Object:
         f"The units of {target.project} on {target.cluster} ({target.env}).",
         [{**_cluster(target), "namespace": namespace} for namespace in namespaces],
         # Without a list of its own a project may hold nothing that belongs to the cluster.
-        {"namespaceResourceWhitelist": _kinds({*UNIT_KINDS, *extra})},
+        {"namespaceResourceWhitelist": _kinds({*UNIT_KINDS, *_extra(target)})},
     )
 
 
@@ -84,10 +83,14 @@ def _cluster_project(target: Target, roots: Sequence[Root], crds: Iterable[str])
     permitted = [
         {"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition", "name": name}
         for name in sorted(crds)
-    ] + [{"group": "", "kind": "Namespace", "name": name} for name in namespaces]
+    ] + [
+        {"group": "", "kind": "Namespace", "name": root.namespace}
+        for root in roots
+        if root.holds_namespace
+    ]
     # But without a list of these it may hold every namespaced kind.
     namespaced = (
-        {"namespaceResourceWhitelist": _kinds(NAMESPACE_KINDS)}
+        {"namespaceResourceWhitelist": _kinds({*NAMESPACE_KINDS, *_extra(target)})}
         if NAMESPACE_KINDS
         else {"namespaceResourceBlacklist": _kinds([("*", "*")])}
     )
@@ -125,6 +128,11 @@ def _cluster(target: Target) -> dict[str, str]:
     if target.here.name is not None:
         return {"name": target.here.name}
     return {"server": target.here.server or IN_CLUSTER}
+
+
+def _extra(target: Target) -> set[tuple[str, str]]:
+    """Kinds that the project's templates make."""
+    return {(kind.group, kind.kind) for kind in target.sync.argocd.kinds}
 
 
 def _kinds(kinds: Iterable[tuple[str, str]]) -> list[Object]:

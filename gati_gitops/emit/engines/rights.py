@@ -14,10 +14,15 @@ UNIT_KINDS = (
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("gateway.networking.k8s.io", "HTTPRoute"),
     ("keda.sh", "ScaledObject"),
+    ("monitoring.coreos.com", "PodMonitor"),
+    ("monitoring.coreos.com", "ServiceMonitor"),
     ("networking.k8s.io", "NetworkPolicy"),
     ("policy", "PodDisruptionBudget"),
 )
 """Group and kind of everything in the folders of units."""
 
-NAMESPACE_KINDS: tuple[tuple[str, str], ...] = ()
+NAMESPACE_KINDS: tuple[tuple[str, str], ...] = (
+    ("", "ConfigMap"),
+    ("monitoring.coreos.com", "PrometheusRule"),
+)
 """The namespaced kinds in ``_namespace`` folders."""

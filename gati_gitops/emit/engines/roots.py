@@ -40,6 +40,8 @@ class Root:
     """The folder that holds every release folder it builds on."""
     namespace: str = ""
     unit: str = ""
+    holds_namespace: bool = False
+    """Whether the Namespace itself is one of its objects."""
     empty: bool = False
     """Kept only so that what it synced is pruned."""
 
@@ -61,20 +63,25 @@ def sync_roots(
     env: str,
     cluster: str,
     units: Iterable[tuple[str, str]],
-    built_in: Iterable[str],
+    wide: Mapping[str, bool],
     before: Iterable[str],
 ) -> list[Root]:
-    """The roots of a cluster. ``before`` names the files that stood in ``clusters/<cluster>``."""
+    """The roots of a cluster.
+
+    ``wide`` has the namespaces with objects of their own, and whether the Namespace is one of
+    them; ``before`` names the files that stood in ``clusters/<cluster>``.
+    """
     by_namespace: dict[str, list[str]] = {}
     for namespace, unit in sorted(units):
         by_namespace.setdefault(namespace, []).append(unit)
     here = f"overlays/{env}/{cluster}"
     roots = [Root(CRDS, identity(env, f"{cluster}-crds"), f"{here}/_crds")]
+    for namespace, ours in wide.items():
+        name = identity(env, cluster, namespace, "namespace")
+        folder = f"{here}/{namespace}/_namespace"
+        file = f"{namespace}.namespace.yaml"
+        roots.append(Root(file, name, folder, namespace=namespace, holds_namespace=ours))
     for namespace, folders in by_namespace.items():
-        if namespace not in built_in:
-            name = identity(env, cluster, namespace, "namespace")
-            folder = f"{here}/{namespace}/_namespace"
-            roots.append(Root(f"{namespace}.namespace.yaml", name, folder, namespace=namespace))
         each = folders if len(folders) > MAX_UNITS else [""]
         roots += [_of_units(env, cluster, namespace, unit) for unit in each]
     roots += [
