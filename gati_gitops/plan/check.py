@@ -9,6 +9,7 @@ from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan.calls import check_modules
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.policies import check_policies
+from gati_gitops.plan.realizable import check_realizable
 from gati_gitops.plan.timescape import check_timescape
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
@@ -34,6 +35,7 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += _images(units)
     problems += _moved_identities(specs)
     problems += check_policies(specs, linked)
+    problems += check_realizable(specs, linked)
     for env, settings in specs.project.spec.environments.items():
         rollout = settings.rollout or specs.project.spec.rollout
         views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}

@@ -36,9 +36,24 @@ class Doors:
         for route in routes:
             for door in doors(route):
                 paths.setdefault(door, set()).add(route.path)
-        self._neighbours = {
-            door: Neighbours(found) for door, found in paths.items() if _matters(door, found)
-        }
+        self._neighbours: dict[Door, Neighbours] = {}
+        for door, found in paths.items():
+            if _matters(door, found):
+                neighbours = Neighbours(found)
+                if any(neighbours.stronger(path) for path in found):
+                    self._neighbours[door] = neighbours
+
+    def crowded(self, route: Route) -> bool:
+        """Whether some route behind a door of this one has a stronger one beside it."""
+        return any(door in self._neighbours for door in doors(route))
+
+    def uneven(self, route: Route) -> tuple[str, ...]:
+        """Paths that win over a route's own behind some of its doors and not behind others."""
+        here = [
+            set(found.stronger(route.path)) if (found := self._neighbours.get(door)) else set()
+            for door in doors(route)
+        ]
+        return tuple(sorted(set.union(*here) - set.intersection(*here)))
 
     def stronger(self, route: Route) -> tuple[str, ...]:
         """Paths that win over a route's own behind every door of it."""

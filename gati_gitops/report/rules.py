@@ -83,6 +83,22 @@ RULES = {
         "A partial document has nothing to be laid over",
         "Correct its kind, namespace and name, or add the whole document.",
     ),
+    "path-order": (
+        "The gateway decides which of two paths gets a request",
+        "Give both units the same hosts, or paths that differ in a whole segment.",
+    ),
+    "path-parameters": (
+        "ingress-nginx can't have a path with parameters beside others",
+        "Use a path without parameters, or another routing provider.",
+    ),
+    "path-taken": (
+        "Two units answer on one path of one host; the older route would get all requests",
+        "Give one of them another path or host.",
+    ),
+    "pins-limited": (
+        "ingress-nginx pins only the canary, and only by one header",
+        "Use another provider where clients choose versions.",
+    ),
     "policy-digest": (
         "An image is named without a digest, and a policy asks for one",
         "Add the image's digest: name:tag@sha256:…",
@@ -115,6 +131,10 @@ RULES = {
         "A published version changed, and the environment refuses revisions",
         "Give it a new version id, or set revisions: roll.",
     ),
+    "route-left-behind": (
+        "A unit on its way out still answers on the path of a new one",
+        "Retire the old unit when the new one may take over.",
+    ),
     "secret-in-spec": (
         "A secret stands in a spec in clear text",
         "Keep it in a Secret, refer to it under spec.envRefs, and replace what has leaked.",
@@ -138,6 +158,10 @@ RULES = {
     "too-long": (
         "A text or list is longer than its limit",
         "Shorten it.",
+    ),
+    "too-many-live-versions": (
+        "A unit has more versions than ingress-nginx can tell apart",
+        "Remove versions that are done with, or use another routing provider.",
     ),
     "too-many-weights": (
         "More versions have a weight than a route can split traffic between",
@@ -198,6 +222,10 @@ RULES = {
     "weight-missing": (
         "Several versions, and one has no weight",
         "Give each version a routingWeight.",
+    ),
+    "weight-without-pods": (
+        "A version gets requests and has no pods that would answer",
+        "Give it replicas or a floor, or weight 0.",
     ),
     "weights-sum": (
         "The weights of a unit do not fit",

@@ -16,11 +16,11 @@ GatewayName = Annotated[
 ]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][-A-Za-z0-9_]*$", max_length=63)]
 _FOR = {
-    "gateway": ("gateway-api", "istio"),
-    "route_namespace": ("gateway-api", "istio"),
-    "istio": ("istio",),
-    "traefik": ("traefik",),
-    "ingress_nginx": ("ingress-nginx",),
+    "gateway": ["gateway-api", "istio"],
+    "route_namespace": ["gateway-api", "istio"],
+    "istio": ["istio"],
+    "traefik": ["traefik"],
+    "ingress_nginx": ["ingress-nginx"],
 }
 
 
