@@ -145,7 +145,7 @@ def timed(call: Callable[[], bytes], runs: int) -> tuple[Cost, bytes]:
         start, before = time.perf_counter(), used()
         result = call()
         costs.append(Cost(time.perf_counter() - start, used() - before))
-        if costs[0].wall > 3:
+        if costs[0].wall > 20:
             return costs[0], result
     return Cost(*(statistics.median(column) for column in zip(*costs[1:], strict=True))), result
 
