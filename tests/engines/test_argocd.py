@@ -104,7 +104,9 @@ def test_the_other_project_holds_namespaces_and_crds_by_name_and_nothing_in_a_na
         ("Namespace", "shop"),
     ]
     # An absent list would permit every namespaced kind.
-    assert spec["namespaceResourceBlacklist"] == [{"group": "*", "kind": "*"}] or NAMESPACE_KINDS
+    assert {item["kind"] for item in spec["namespaceResourceWhitelist"]} == {
+        kind for _, kind in NAMESPACE_KINDS
+    }
     for name in ("prod.east-crds", "prod.east.shop.namespace"):
         assert application(tree, name)["spec"]["project"] == "prod.east.cluster"
 
