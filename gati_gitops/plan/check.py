@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan.calls import check_modules
@@ -167,6 +168,16 @@ def _seeds(unit: LinkedUnit, rollout: Rollout, total: int) -> Iterator[Problem]:
             f"the weights of {unit.name} sum to {total}, above 100",
             "lower them: together they are at most 100",
         )
+    elif total < 100:
+        begins = 100 - (total - top)
+        problem = _weight_problem(
+            "weight-unfollowed",
+            leaders[0],
+            f"nobody will follow the weight {top} of version {leaders[0].id} of {unit.name}: under"
+            f" strategy {rollout.strategy} it begins with the rest, {begins}",
+            f"write {begins}, or leave it out",
+        )
+        yield replace(problem, severity=Severity.WARNING)
 
 
 def _weight_problem(

@@ -227,6 +227,10 @@ RULES = {
         "A version gets requests and has no pods that would answer",
         "Give it replicas or a floor, or weight 0.",
     ),
+    "weight-unfollowed": (
+        "A weight that the strategy will not follow",
+        "Write the weight that the message names, or leave it out.",
+    ),
     "weights-sum": (
         "The weights of a unit do not fit",
         "Under manual they sum to 100, otherwise they are at most 100.",
