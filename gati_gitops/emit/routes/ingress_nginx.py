@@ -21,8 +21,11 @@ TOTAL = 100
 
 
 def ingresses(plan: UnitPlan, route: Route, table: RouteTable) -> list[Object]:
-    """The Ingress of the version with most weight, and the canary Ingress of the other."""
-    backends = sorted(table.split, key=lambda backend: -backend.weight)
+    """The Ingress of the Active version, and the canary Ingress of the other.
+
+    They change places only when all traffic is on one side: two objects never change at once.
+    """
+    backends = sorted(table.split, key=lambda b: (b.name != table.active, -b.weight))
     if sum(backend.weight > 0 for backend in backends) > 2:
         raise SpecsInvalid([_too_many(plan, backends)])
     if not backends:

@@ -36,6 +36,8 @@ class RouteTable:
 
     split: tuple[Backend, ...]
     pins: tuple[Pin, ...]
+    active: str = ""
+    """The Service of the version that is Active."""
 
 
 def route_table(plan: UnitPlan, ledger: Ledger) -> RouteTable | None:
@@ -43,6 +45,7 @@ def route_table(plan: UnitPlan, ledger: Ledger) -> RouteTable | None:
     split: list[Backend] = []
     pins: list[Pin] = []
     parked: list[PlannedVersion] = []
+    active = ""
     for entry in ledger.entries:
         if entry.phase is Phase.REMOVED:
             pins.append(Pin(entry.id, None))
@@ -50,6 +53,8 @@ def route_table(plan: UnitPlan, ledger: Ledger) -> RouteTable | None:
         if version is None or entry.phase not in DEPLOYED:
             continue
         pins.append(Pin(entry.id, Backend(version.name, version.port, 1)))
+        if entry.phase is Phase.ACTIVE:
+            active = version.name
         if entry.phase is Phase.PARKED:
             parked.append(version)
         else:
@@ -60,7 +65,7 @@ def route_table(plan: UnitPlan, ledger: Ledger) -> RouteTable | None:
         split = [Backend(v.name, v.port, 1) for v in parked] if ledger.retiring else []
     if not split and not pins:
         return None
-    return RouteTable(tuple(split), tuple(sorted(pins, key=lambda pin: pin.version)))
+    return RouteTable(tuple(split), tuple(sorted(pins, key=lambda pin: pin.version)), active)
 
 
 def rule_names(pins: Iterable[Pin]) -> dict[Pin, str]:
