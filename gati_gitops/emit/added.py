@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gati_gitops.emit.engines.rights import UNIT_KINDS
+from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.overlay import overlay_objects
 from gati_gitops.emit.release import TEMPLATED, template_file
@@ -52,26 +52,40 @@ def collisions(live: Iterable[tuple[UnitPlan, Ledger]], releases: Releases) -> I
 def unpermitted(
     project: GatiProject, plans: Iterable[UnitPlan], releases: Releases
 ) -> Iterator[Problem]:
-    """Kinds that Argo CD would leave alone, once for each template."""
-    sync = project.spec.sync
-    if sync is None:
-        return
-    known = {*UNIT_KINDS, *((kind.group, kind.kind) for kind in sync.argocd.kinds)}
-    asked: dict[tuple[str, str, str], None] = {}
+    """Objects of units that Argo CD would leave alone."""
     for plan in plans:
-        here = project.spec.environments[plan.environment].clusters[plan.cluster].sync
-        if here is None or here.engine == "argocd":
-            made = [*plan.added]
-            for version in plan.versions:
-                made += releases.get((plan.unit, version.id), ({}, ()))[1]
-            asked |= {(item.template, *item.identity[:2]): None for item in made}
-    for template, group, kind in asked:
+        made = [*plan.added]
+        for version in plan.versions:
+            made += releases.get((plan.unit, version.id), ({}, ()))[1]
+        yield from _unpermitted(project, plan.environment, plan.cluster, made, UNIT_KINDS)
+
+
+def unpermitted_in_namespace(
+    project: GatiProject, env: str, cluster: str, made: Iterable[Added]
+) -> Iterator[Problem]:
+    """Objects of a namespace that Argo CD would leave alone."""
+    return _unpermitted(project, env, cluster, made, NAMESPACE_KINDS)
+
+
+def _unpermitted(
+    project: GatiProject,
+    env: str,
+    cluster: str,
+    made: Iterable[Added],
+    known: Iterable[tuple[str, str]],
+) -> Iterator[Problem]:
+    sync, here = project.spec.sync, project.spec.environments[env].clusters[cluster].sync
+    if sync is None or (here is not None and here.engine != "argocd"):
+        return
+    known = {*known, *((kind.group, kind.kind) for kind in sync.argocd.kinds)}
+    for item in made:
+        group, kind, _ = item.identity
         if (group, kind) not in known:
             named = f"{{group: {group}, kind: {kind}}}" if group else f"{{kind: {kind}}}"
             yield Problem(
                 "template-kind",
                 f"Argo CD may not apply a {kind}: its project permits only what it knows of",
-                Place(template, 1, 1),
+                Place(item.template, 1, 1),
                 remedy=f"add {named} to spec.sync.argocd.kinds in gati.yaml",
             )
 

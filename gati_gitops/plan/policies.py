@@ -30,7 +30,7 @@ from gati_gitops.spec.policy import (
     ReplicasPolicy,
 )
 from gati_gitops.spec.source import place_of
-from gati_gitops.spec.workload import RunningWorkload
+from gati_gitops.spec.workload import Resources, RunningWorkload
 from gati_gitops.yamlio.strict import dotted
 
 Path = tuple[str | int, ...]
@@ -100,7 +100,7 @@ def _violations(
         for version in unit.versions:
             if version.workload is not None:  # else only an earlier release knows how it runs
                 yield from _image(version, version.workload, policies, registries)
-                yield from _pods(version, version.workload, policies)
+                yield from _pods(version, version.workload, policies, specs)
 
 
 def _at(version: LinkedVersion, *path: str | int) -> Place:
@@ -217,18 +217,19 @@ def _forbidden(seen: Reference, rule: ImagesPolicy) -> str:
 
 
 def _pods(
-    version: LinkedVersion, workload: RunningWorkload, policies: Policies
+    version: LinkedVersion, workload: RunningWorkload, policies: Policies, specs: Specs
 ) -> Iterator[Violation]:
     if policies.limits is not None:
-        yield from _limits(version, workload, policies.limits)
+        given = specs.project.spec.defaults.resources
+        yield from _limits(version, workload, policies.limits, given)
     if policies.replicas is not None:
         yield from _replicas(version, workload, policies.replicas)
 
 
 def _limits(
-    version: LinkedVersion, workload: RunningWorkload, rule: LimitsPolicy
+    version: LinkedVersion, workload: RunningWorkload, rule: LimitsPolicy, given: Resources | None
 ) -> Iterator[Violation]:
-    has = defaults.resources(workload).get("limits", {})
+    has = defaults.resources(workload, given).get("limits", {})
     for name in rule.require:
         if name not in has:
             path = ("spec", "resources", "limits", name)
@@ -242,7 +243,7 @@ def _limits(
 def _replicas(
     version: LinkedVersion, workload: RunningWorkload, rule: ReplicasPolicy
 ) -> Iterator[Violation]:
-    scaling = defaults.scaling(workload)
+    scaling = defaults.scaling(workload, version.tier)
     owned = scaling.owned
     low, high = scaling.floor, scaling.max if owned else scaling.replicas
     who = f"version {version.id} may have" if owned else f"version {version.id} has"

@@ -192,7 +192,6 @@ def test_a_memory_limit_is_wanted_without_any_setting():
         ("autoscaling:\n  min: 1\n  max: 5\n", "users.yaml:14:10"),
         ("autoscaling:\n  min: 2\n  max: 6\n", "users.yaml:15:10"),
         ("autoscaling:\n  min: 2\n", "users.yaml:13:3"),  # at most 6, by default
-        ("autoscaling:\n  type: keda\n  min: 0\n  max: 5\n", "users.yaml:15:10"),
     ],
 )
 def test_replicas(more, place):

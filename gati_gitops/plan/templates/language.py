@@ -20,7 +20,7 @@ TESTS = frozenset(("defined", "undefined", "none", "string", "number", "mapping"
 LOOP = frozenset(("index", "index0", "first", "last", "length"))
 
 MAX_DEPTH = 60
-MAX_NODES = 20_000
+MAX_NODES = 5_000
 
 _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Assign,
@@ -45,6 +45,7 @@ _NAMES: dict[type[nodes.Node], str] = {
     nodes.Pow: "the operator **",
     nodes.Div: "the operator /",
     nodes.Slice: "a slice",
+    nodes.Scope: "autoescape",
 }
 
 
@@ -61,7 +62,7 @@ def parse(environment: Environment, text: str, known: frozenset[str]) -> nodes.T
                       "write it simpler") from None  # fmt: skip
     assigned = set()
     for number, (node, depth) in enumerate(_walk(tree)):
-        line = node.lineno or 1
+        line = node.lineno or next((n.lineno for n, _ in _walk(node) if n.lineno), 1)
         if depth > MAX_DEPTH:
             raise BadTemplate(line, "the template is nested too deeply", "write it simpler")
         if number >= MAX_NODES:

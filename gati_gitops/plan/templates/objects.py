@@ -71,8 +71,16 @@ def checked(filled: Filled, owner: Owner) -> Object:
     if value["metadata"].get("annotations"):
         metadata["annotations"] = dict(sorted(value["metadata"]["annotations"].items()))
     rest = {k: v for k, v in value.items() if k not in ("apiVersion", "kind", "metadata")}
+    rest = _said(rest)
     head = {"apiVersion": value["apiVersion"], "kind": value["kind"]}
     return {**head, "metadata": metadata, **rest}
+
+
+def _said(value: Any) -> Any:
+    """Without fields that are null: a loop that gave nothing leaves such a field behind."""
+    if isinstance(value, dict):
+        return {key: _said(item) for key, item in value.items() if item is not None}
+    return [_said(item) for item in value] if isinstance(value, list) else value
 
 
 Wrong = tuple[tuple[str | int, ...], str, str]
@@ -176,7 +184,7 @@ def _annotations(metadata: Object) -> Iterator[Wrong]:
 
 
 def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[Wrong]:
-    """Secrets, null and orders to kustomize, wherever they stand."""
+    """Secrets and orders to kustomize, wherever they stand."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key.startswith(_DIRECTIVES):
@@ -184,9 +192,9 @@ def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[Wrong]:
             yield from _texts(item, (*path, key))
     elif isinstance(value, list):
         for number, item in enumerate(value):
+            if item is None:
+                yield (*path, number), "an item is null", "give a value, or leave it out"
             yield from _texts(item, (*path, number))
-    elif value is None:
-        yield path, "the value is null", "give a value, or leave the field out"
     elif isinstance(value, str) and is_secret(value):
         remedy = "keep it in a Secret, and replace what has leaked"
         yield path, "the value is a key or token, and many can read Git", remedy

@@ -102,7 +102,7 @@ class Templates:
                 continue
             for added in made:
                 if added.identity in taken:
-                    first = taken[added.identity]
+                    first, ready.failed = taken[added.identity], True
                     self.problems.append(_twice(ready.template, added, first, whom))
                     continue
                 taken[added.identity] = added.template

@@ -179,7 +179,8 @@ class _Instrument(NodeTransformer):
         return nodes.Output(parts, lineno=node.lineno)
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802
-        cost = nodes.Const(size(node), lineno=node.lineno)
+        each = [*node.body, *([node.test] if node.test is not None else [])]
+        cost = nodes.Const(1 + sum(map(size, each)), lineno=node.lineno)
         self.generic_visit(node)
         node.iter = _filtered(node.iter, "each!", cost)
         return node
