@@ -216,6 +216,8 @@ def test_a_module_is_called_by_those_who_declare_it_across_namespaces():
     for other in (GATEWAY, STRANGER, INTERNET):
         assert not net.may(other, pool, 4000)
     assert not net.may(pool, pod["shop/handler-users-v1"], 3000), "calls go one way"
+    beside = Peer("10.9.0.9", "other", {"app": "beside the module"})
+    assert not net.may(pod["shop/handler-users-v1"], beside, 4000)
 
 
 def test_a_caller_that_drains_can_still_call():
