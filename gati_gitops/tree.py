@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 Tree = dict[str, bytes]
@@ -77,12 +78,42 @@ def owned_paths(before: Snapshot, folder: str) -> Iterable[str]:
 
 def difference(before: Snapshot, after: Mapping[str, bytes], scope: Iterable[str]) -> Changes:
     """What turns the files of ``scope`` (folders or files) into ``after``."""
+    return compare(before, after, scope, scope).changes
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a snapshot differs from the tree that is wanted."""
+
+    changes: Changes
+    new: frozenset[str]
+    """Those of the changes that were not there before."""
+    foreign: tuple[str, ...]
+    """Files in our folders that nobody of us made."""
+
+
+def compare(
+    before: Snapshot, after: Mapping[str, bytes], scope: Iterable[str], watched: Iterable[str]
+) -> Comparison:
+    """Read each file once. What is not wanted goes within ``scope``; ``watched`` is looked at."""
+    ours = tuple(f"{folder}/" for folder in scope)
     changes: Changes = {}
-    for path, content in after.items():
-        if before.read(path) != content:
-            changes[path] = content
-    for folder in scope:
+    foreign: list[str] = []
+    seen: set[str] = set()
+    for folder in watched:
         for path in owned_paths(before, folder):
-            if path not in after:
-                changes[path] = None
-    return changes
+            seen.add(path)
+            content, wanted = before.read(path), after.get(path)
+            if content == wanted:
+                continue
+            # people write in ledgers, so one without our first line is still ours
+            known = path in after and path.endswith("/rollout.yaml")
+            if content is not None and not known and not is_ours(content):
+                foreign.append(path)
+            if wanted is not None or f"{path}/".startswith(ours):
+                changes[path] = wanted
+    unseen = [path for path in after if path not in seen]
+    stood = {path: before.read(path) for path in unseen}
+    changes |= {path: after[path] for path in unseen if stood[path] != after[path]}
+    new = frozenset(path for path in unseen if stood[path] is None)
+    return Comparison(changes, new, tuple(sorted(foreign)))

@@ -876,7 +876,8 @@ def test_a_release_folder_that_is_missing_is_refused():
 def test_another_compiler_version_is_refused_until_upgrade(monkeypatch):
     files = {"gati.yaml": canary(TWO), "users.yaml": handler()}
     tree = tree_of(files)
-    monkeypatch.setattr("gati_gitops.compiler.__version__", "99.0.0")
+    for part in ("compile", "write"):
+        monkeypatch.setattr(f"gati_gitops.compiler.{part}.__version__", "99.0.0")
     with pytest.raises(Refused) as error:
         compiled(files, tree)
     assert __version__ in error.value.message
@@ -891,7 +892,8 @@ def test_another_compiler_version_is_refused_until_upgrade(monkeypatch):
 
 def test_an_upgrade_un_rejects_nothing(monkeypatch):
     files, tree = rejected()
-    monkeypatch.setattr("gati_gitops.compiler.__version__", "99.0.0")
+    for part in ("compile", "write"):
+        monkeypatch.setattr(f"gati_gitops.compiler.{part}.__version__", "99.0.0")
     tree = tree_of(files, tree, upgrade=True)
     assert phases(tree) == {"v1": ("Active", 100), "v2": ("Rejected", 0)}
 

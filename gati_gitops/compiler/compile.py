@@ -1,0 +1,126 @@
+"""The one function, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gati_gitops import __version__
+from gati_gitops.compiler.run import Narrowed, Placed, Run
+from gati_gitops.compiler.write import write
+from gati_gitops.emit.added import collisions, unpermitted
+from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
+from gati_gitops.output import Output
+from gati_gitops.plan.check import check
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.templates import templates_of
+from gati_gitops.plan.units import Planner
+from gati_gitops.spec.link import link_all
+from gati_gitops.spec.load import Specs
+from gati_gitops.tree import OWNED, Changes, Snapshot, Tree, compare
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What a compile gives."""
+
+    units: tuple[Placed, ...]
+    tree: Tree
+    changes: Changes
+    new: frozenset[str]
+    """Those of the changes that were not there before."""
+    warnings: tuple[Problem, ...]
+    foreign: tuple[str, ...] = ()
+    """Files in our folders that we did not make; only with ``discard``."""
+
+
+def compile_specs(
+    specs: Specs,
+    before: Snapshot,
+    *,
+    narrowed: Narrowed | None = None,
+    discard: bool = False,
+    upgrade: bool = False,
+) -> Compilation:
+    """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done."""
+    output = Output(before)
+    linked = link_all(specs, output.names())
+    problems = [*specs.warnings, *check(specs, linked)]
+    if any(problem.is_error for problem in problems):
+        raise SpecsInvalid(problems)
+    narrowed = narrowed or Narrowed()
+    source = specs.project.spec.source or specs.project.metadata.name
+    if not upgrade:
+        _check_compiler(output, specs, source, narrowed)
+    run = Run(specs, linked, output, source, narrowed, problems, templates_of(specs))
+    placed, planner = run.place()
+    problems += _collisions(run, placed)
+    problems += _added_problems(run, placed, planner)
+    if any(problem.is_error for problem in problems):
+        raise SpecsInvalid(problems)
+    tree, scope = write(run, placed, planner)
+    if run.templates is not None and run.templates.problems:  # of namespaces: the last to be made
+        raise SpecsInvalid([*problems, *run.templates.problems])
+    found = compare(before, tree, scope, scope if narrowed != Narrowed() else OWNED)
+    foreign, changes = found.foreign, found.changes
+    if foreign and not discard:
+        raise Refused(
+            f"{len(foreign)} file{'s' * (len(foreign) > 1)} in our folders that we did not make: "
+            + ", ".join(foreign[:5])
+            + ("…" if len(foreign) > 5 else ""),
+            remedy="move them out of base/, overlays/, crds/ and clusters/, or remove them with"
+            " --discard",
+        )
+    changes |= {path: None for path in foreign if path not in tree}
+    warnings = tuple(sorted(set(problems), key=Problem.sort_key))
+    return Compilation(tuple(placed), tree, changes, found.new, warnings, foreign)
+
+
+def _check_compiler(output: Output, specs: Specs, source: str, narrowed: Narrowed) -> None:
+    for env, settings in specs.project.spec.environments.items():
+        others = output.compilers(env, source) - {__version__}
+        if others and any(narrowed.has(env, cluster) for cluster in settings.clusters):
+            raise Refused(
+                f"{env} was compiled by version {min(others)}, this is {__version__}",
+                remedy="use that version, or compile with --upgrade and review what changes",
+            )
+
+
+def _added_problems(run: Run, placed: list[Placed], planner: Planner) -> Iterable[Problem]:
+    """What is wrong with the objects that templates made for versions and units."""
+    if run.templates is None:
+        return
+    yield from run.templates.problems
+    live = [(p.plan, p.outcome.ledger) for p in placed if p.plan is not None]
+    releases = {
+        key: (compiled.objects, compiled.release.added)
+        for key, compiled in planner.releases.items()
+    }
+    yield from collisions(live, releases)
+    yield from unpermitted(run.specs.project, [plan for plan, _ in live], releases)
+
+
+def _collisions(run: Run, placed: list[Placed]) -> Iterable[Problem]:
+    """Versions that would share an object's name with one that the specs no longer have."""
+    taken: dict[tuple[str, str, str], tuple[UnitId, str]] = {}
+    for env, cluster in sorted({(p.plan.environment, p.plan.cluster) for p in placed if p.plan}):
+        for stored in run.output.units(env, cluster).values():
+            if stored.plan.source != run.source:
+                for version in stored.plan.versions:
+                    key = (cluster, stored.plan.unit.namespace, version.name)
+                    taken[key] = (stored.plan.unit, version.id)
+    for place in placed:
+        for version in place.plan.versions if place.plan else ():
+            assert place.plan is not None
+            unit = place.plan.unit
+            key = (place.plan.cluster, unit.namespace, version.name)
+            other = taken.setdefault(key, (unit, version.id))
+            if other != (unit, version.id):
+                yield Problem(
+                    "name-collision",
+                    f"version {version.id} of {unit} and version {other[1]} of {other[0]}, which"
+                    f" is still there, would both be named {version.name}",
+                    place.linked.doc.place("spec") if place.linked else Place(version.files[0]),
+                    "spec",
+                    "choose another version id, or rename the unit",
+                )

@@ -1,0 +1,190 @@
+"""One compile under way: every unit placed on every cluster, with plan and ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gati_gitops.compiler.refuse import claimed, objected
+from gati_gitops.emit.patch import patches
+from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, release_folder, release_objects
+from gati_gitops.errors import Problem
+from gati_gitops.ledger.fold import Outcome, Policy, Stored, fold
+from gati_gitops.output import Output, UnitKey
+from gati_gitops.plan.doors import Doors
+from gati_gitops.plan.model import Release, UnitPlan
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.realizable import contested
+from gati_gitops.plan.units import Planner, route
+from gati_gitops.spec.link import Linked, LinkedUnit
+from gati_gitops.spec.load import Specs
+from gati_gitops.spec.monitoring import Monitoring
+
+if TYPE_CHECKING:
+    from gati_gitops.plan.templates.render import Templates
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Which part of the output a run is about; empty means all of it."""
+
+    environments: frozenset[str] = frozenset()
+    clusters: frozenset[str] = frozenset()
+
+    def has(self, env: str, cluster: str) -> bool:
+        return (not self.environments or env in self.environments) and (
+            not self.clusters or cluster in self.clusters
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One unit on one cluster after the compile."""
+
+    linked: LinkedUnit | None
+    outcome: Outcome
+
+    @property
+    def plan(self) -> UnitPlan | None:
+        return self.outcome.plan
+
+
+class Builders:
+    """The next stage's hands, as the planner wants them."""
+
+    def build(self, release: Release) -> dict[str, dict[str, Any]]:
+        return release_objects(release)
+
+    def folder(self, release: Release, objects: dict[str, dict[str, Any]]) -> ReleaseFolder:
+        return release_folder(release, objects)
+
+    def difference(
+        self, base: dict[str, dict[str, Any]], wanted: dict[str, dict[str, Any]]
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+        foreign = [item for file, item in base.items() if file.startswith(TEMPLATED)]
+        return patches(list(base.values()), list(wanted.values()), foreign)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    source: str
+    project: str
+    file: str
+    monitoring: Monitoring | None
+
+
+@dataclass(slots=True)
+class Run:
+    """One compile under way."""
+
+    specs: Specs
+    linked: Linked
+    output: Output
+    source: str
+    narrowed: Narrowed
+    problems: list[Problem] = field(default_factory=list)
+    templates: Templates | None = None
+
+    @property
+    def file(self) -> str:
+        """The settings' own file."""
+        return self.specs.project_doc.file if self.specs.project_doc else "its defaults"
+
+    def owner(self, env: str) -> Owner:
+        """Who sets an environment; files that sources share must not depend on who compiles."""
+        found = self.output.settings(env)
+        if found.get("owner", self.source) == self.source:
+            project = self.specs.project
+            return Owner(self.source, project.metadata.name, self.file, project.spec.monitoring)
+        watched = found.get("monitoring")
+        monitoring = Monitoring.model_validate(watched) if watched else None
+        owner, project_name, file = (str(found.get(n)) for n in ("owner", "project", "file"))
+        return Owner(owner, project_name, file, monitoring)
+
+    def place(self) -> tuple[list[Placed], Planner]:
+        planner = Planner(self.specs.project, self.source, Builders(), templates=self.templates)
+        planner.compile_releases(self.linked.base)
+        placed: list[Placed] = []
+        for env, settings in sorted(self.specs.project.spec.environments.items()):
+            policy = policy_of(self.specs, env)
+            for cluster in sorted(settings.clusters):
+                if not self.narrowed.has(env, cluster):
+                    continue
+                units = self.linked.on[env, cluster]
+                placed += self._cluster(units, planner, policy, env, cluster)
+        return placed, planner
+
+    def _cluster(
+        self,
+        units: Iterable[LinkedUnit],
+        planner: Planner,
+        policy: Policy,
+        env: str,
+        cluster: str,
+    ) -> Iterable[Placed]:
+        here = dict(self.output.units(env, cluster))
+        around = planner.around(units)
+
+        def folded(unit: LinkedUnit, doors: Doors | None) -> Outcome:
+            wanted = planner.plan(unit, env, cluster, doors, around)
+            key = (unit.namespace, wanted.unit.folder)
+            stored = self.output.units(env, cluster).get(key)
+            if stored is not None and stored.plan.source != self.source:
+                raise claimed(wanted, stored)
+            sibling = self._sibling(env, cluster, key) if stored is None else None
+            return fold(policy, wanted, stored, sibling)
+
+        for unit in units:
+            here.pop((unit.namespace, UnitId(unit.namespace, unit.kind, unit.name).folder), None)
+        gone = {key: fold(policy, None, s) for key, s in here.items() if self._ours(s)}
+        doors = self._doors(units, folded, [*gone.values()], here.values(), env, cluster)
+        for unit in units:
+            outcome = folded(unit, doors)
+            self.problems += [objected(unit, env, o) for o in outcome.objections]
+            yield Placed(unit, outcome)
+        for outcome in gone.values():
+            yield Placed(None, outcome)
+
+    def _ours(self, stored: Stored) -> bool:
+        return stored.plan.source == self.source
+
+    def _doors(
+        self,
+        units: Iterable[LinkedUnit],
+        folded: Callable[[LinkedUnit, Doors | None], Outcome],
+        gone: Iterable[Outcome],
+        left: Iterable[Stored],
+        env: str,
+        cluster: str,
+    ) -> Doors:
+        """The routes that serve on a cluster after this compile; only they may take requests."""
+        settings = self.specs.project.spec.environments[env]
+        wanted = [(unit, found) for unit in units if (found := route(unit, settings, cluster))]
+        stored = [(s.plan, s.ledger) for s in left if not self._ours(s)]
+        stored += [(o.plan, o.ledger) for o in gone if o.plan is not None]
+        others = [(plan.route, ledger) for plan, ledger in stored if plan.route is not None]
+        self.problems += contested(wanted, [plan for plan, _ in stored], self.source)
+        all_of_them = Doors([found for _, found in wanted] + [found for found, _ in others])
+        serving = [found for found, ledger in others if ledger is None or ledger.serving]
+        for unit, found in wanted:
+            if all_of_them.crowded(found) and folded(unit, None).ledger.serving:
+                serving.append(found)
+        return Doors(serving)
+
+    def _sibling(self, env: str, cluster: str, key: UnitKey) -> Stored | None:
+        """The unit as a serving sibling runs it, if one does."""
+        for name, settings in sorted(self.specs.project.spec.environments[env].clusters.items()):
+            if name != cluster and settings.role == "serving":
+                found = self.output.units(env, name).get(key)
+                if found is not None and found.ledger is not None:
+                    return found
+        return None
+
+
+def policy_of(specs: Specs, env: str) -> Policy:
+    project = specs.project.spec
+    settings = project.environments[env]
+    rollout = settings.rollout or project.rollout
+    promoted = env in project.promotion
+    return Policy(rollout.strategy, promoted, settings.revisions, settings.on_delete)

@@ -1,0 +1,167 @@
+"""Placed units to files: overlays, release folders, and all that stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from gati_gitops import __version__
+from gati_gitops.compiler.run import Placed, Run
+from gati_gitops.emit.added import namespace_files, unpermitted_in_namespace
+from gati_gitops.emit.engines import sync_files
+from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
+from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files, namespaces_of
+from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
+from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, unspoilt
+from gati_gitops.errors import Refused
+from gati_gitops.ledger.fold import Outcome
+from gati_gitops.ledger.model import Ledger
+from gati_gitops.ledger.store import dump_ledger, dump_plan
+from gati_gitops.output import UnitKey
+from gati_gitops.plan.model import UnitPlan
+from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.units import Planner
+from gati_gitops.spec.crds import crd_files
+from gati_gitops.tree import Tree
+
+# What the models say can't change while a process runs, and making it costs as much as 100 units.
+_crds = cache(crd_files)
+
+
+def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[str]]:
+    """Every file that this run is answerable for, and the folders in which nothing else may be."""
+    specs, output = run.specs, run.output
+    tree: Tree = {}
+    scope = ["base", "crds"]
+    crds = _crds()
+    tree.update({f"crds/{file}": content for file, content in crds.items()})
+    live = [p.outcome for p in placed if p.outcome.plan is not None]
+    by_cluster: dict[tuple[str, str], list[UnitPlan]] = {}
+    made: dict[UnitId, list[tuple[UnitPlan, Ledger, Tree]]] = {}
+    for outcome in live:
+        plan, ledger = outcome.plan, outcome.ledger
+        assert plan is not None
+        by_cluster.setdefault((plan.environment, plan.cluster), []).append(plan)
+        variants = made.setdefault(plan.unit, [])
+        files = next((m[2] for m in variants if same_manifests((plan, ledger), m[:2])), None)
+        if files is None:
+            files = manifests(plan, ledger)
+            variants.append((plan, ledger, files))
+        folder = overlay_path(plan)
+        for name, content in files.items():
+            tree[f"{folder}/{name}"] = content
+        tree[f"{folder}/unit.yaml"] = outcome.unit_yaml or dump_plan(plan)
+        tree[f"{folder}/rollout.yaml"] = output.with_comments(
+            f"{folder}/rollout.yaml", dump_ledger(ledger, plan.files)
+        )
+    for env, settings in specs.project.spec.environments.items():
+        wanted = [name for name in settings.clusters if run.narrowed.has(env, name)]
+        for cluster in wanted:
+            plans = by_cluster.get((env, cluster), [])
+            others = output.foreign_units(env, cluster, run.source)
+            keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
+            owner = run.owner(env)
+            added = _namespace_templates(run, env, cluster, keys)
+            tree.update(
+                cluster_files(
+                    env, cluster, keys, owner.project, owner.file, owner.monitoring, added
+                )
+            )
+            tree.update(crd_copies(env, cluster, crds))
+            for path in others.values():
+                tree.update(output.files(path))
+            tree.update(_sync(run, env, cluster, keys, namespaces_of(tree, env, cluster)))
+            scope += [f"overlays/{env}/{cluster}", f"clusters/{cluster}"]
+        if wanted:
+            tree.update(_environment(run, env, by_cluster))
+            scope.append(f"overlays/{env}/sources/{run.source}")
+    tree.update(_bases(run, live, planner, scope))
+    return tree, scope
+
+
+def _sync(run: Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[str, bool]) -> Tree:
+    """What the cluster's engine needs to sync it."""
+    before, owner = run.output.files(f"clusters/{cluster}"), run.owner(env)
+    if owner.source == run.source:
+        target = target_of(run.specs.project, env, cluster)
+    else:
+        record = run.output.record(f"clusters/{cluster}/{RECORD}")
+        target = recorded_target(record, owner.project, env, cluster)
+    crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
+    return sync_files(target, units, crds, wide, before, owner.file) if target else {}
+
+
+def _namespace_templates(
+    run: Run, env: str, cluster: str, units: Iterable[UnitKey]
+) -> dict[str, Tree]:
+    """Files that templates give to namespaces: those of the environment's owner, always."""
+    names = sorted({namespace for namespace, _ in units})
+    if run.owner(env).source == run.source:
+        templates = run.templates
+        if templates is None:
+            return {}
+        made = {name: templates.of_namespace(name, env, cluster) for name in names}
+        for added in made.values():
+            project = run.specs.project
+            templates.problems += unpermitted_in_namespace(project, env, cluster, added)
+        return {name: namespace_files(added) for name, added in made.items() if added}
+    found: dict[str, Tree] = {}
+    for name in names:
+        folder = f"overlays/{env}/{cluster}/{name}/_namespace/"
+        kept = {p.removeprefix(folder): c for p, c in run.output.files(folder[:-1]).items()}
+        found[name] = {file: c for file, c in kept.items() if file.startswith(TEMPLATED)}
+    return {name: files for name, files in found.items() if files}
+
+
+def _environment(run: Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]]) -> Tree:
+    owned = {
+        f"{plan.unit.namespace}/{plan.unit.folder}"
+        for (name, _), plans in by_cluster.items()
+        if name == env
+        for plan in plans
+    }
+    for cluster in run.specs.project.spec.environments[env].clusters:
+        if not run.narrowed.has(env, cluster):
+            owned |= {
+                "/".join(key)
+                for key, stored in run.output.units(env, cluster).items()
+                if stored.plan.source == run.source
+            }
+    files = environment_files(run.specs.project, env, run.source, __version__, owned, run.file)
+    if run.owner(env).source != run.source:
+        del files[f"overlays/{env}/project.yaml"]
+    return files
+
+
+def _bases(run: Run, live: list[Outcome], planner: Planner, scope: list[str]) -> Tree:
+    """The release folders that anything names: new ones written, old ones kept byte for byte."""
+    folders: dict[str, ReleaseFolder] = {}
+    for compiled in planner.releases.values():
+        folder = compiled.folder
+        assert isinstance(folder, ReleaseFolder)
+        folders[folder.path] = folder
+    named = run.output.named_elsewhere(scope, run.source)
+    for outcome in live:
+        assert outcome.plan is not None
+        unit = outcome.plan.unit
+        for version in outcome.plan.versions:
+            named.add(f"base/{unit.namespace}/{unit.folder}/{version.release}")
+    tree: Tree = {}
+    for path in named:
+        if path in folders:
+            for file, content in folders[path].files.items():
+                tree[f"{path}/{file}"] = content
+            continue
+        kept = run.output.files(path)
+        if not kept:
+            raise Refused(
+                f"the release folder {path} is named by an overlay but is not there",
+                remedy="restore it from Git; an overlay can't build without it",
+            )
+        if not unspoilt(path, kept):
+            raise Refused(
+                f"the release folder {path} is not what was compiled: its name no longer fits",
+                remedy="restore it from Git; what was released never changes",
+            )
+        tree.update(kept)
+    return tree
