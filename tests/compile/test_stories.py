@@ -873,28 +873,37 @@ def test_a_release_folder_that_is_missing_is_refused():
     assert "base/shop/handler-users/v1-" in error.value.message
 
 
-def test_another_compiler_version_is_refused_until_upgrade(monkeypatch):
+def compiled_by_an_older_one(tree):
+    """The tree as if another version had written it."""
+    return {
+        path: data.replace(f'compiler: "{__version__}"'.encode(), b'compiler: "0.0.0"')
+        if "/sources/" in path
+        else data
+        for path, data in tree.items()
+    }
+
+
+def test_another_compiler_version_is_refused_until_upgrade():
     files = {"gati.yaml": canary(TWO), "users.yaml": handler()}
     tree = tree_of(files)
-    for part in ("compile", "write"):
-        monkeypatch.setattr(f"gati_gitops.compiler.{part}.__version__", "99.0.0")
+    old = compiled_by_an_older_one(tree)
+    assert old != tree
     with pytest.raises(Refused) as error:
-        compiled(files, tree)
+        compiled(files, old)
     assert __version__ in error.value.message
-    assert "99.0.0" in error.value.message
+    assert "0.0.0" in error.value.message
     assert "--upgrade" in error.value.remedy
     # one environment at a time; the other stays with the old one, and the upgraded one goes on
-    tree = tree_of(files, tree, upgrade=True, env="staging")
-    unchanged(files, tree, env="staging")
+    half = tree_of(files, old, upgrade=True, env="staging")
+    unchanged(files, half, env="staging")
+    assert below(half, "overlays/prod") == below(old, "overlays/prod")
     with pytest.raises(Refused):
-        compiled(files, tree, env="prod")
+        compiled(files, half, env="prod")
 
 
-def test_an_upgrade_un_rejects_nothing(monkeypatch):
+def test_an_upgrade_un_rejects_nothing():
     files, tree = rejected()
-    for part in ("compile", "write"):
-        monkeypatch.setattr(f"gati_gitops.compiler.{part}.__version__", "99.0.0")
-    tree = tree_of(files, tree, upgrade=True)
+    tree = tree_of(files, compiled_by_an_older_one(tree), upgrade=True)
     assert phases(tree) == {"v1": ("Active", 100), "v2": ("Rejected", 0)}
 
 
