@@ -13,7 +13,7 @@ from tests.compile.kit import compiled, handler, kustomizations, module, objects
 from tests.golden.cases import CASES, HERE, read
 from tests.network.restricted import violations
 
-ASKS_FOR_A_TOKEN = {"references"}
+ASKS_FOR_A_TOKEN = {("references", "handler-users-v1")}
 
 
 def deployments(case: str) -> Iterator[dict[str, Any]]:
@@ -43,7 +43,7 @@ def test_every_pod_is_restricted_and_more(case):
         assert list(violations(pod)) == [], where
         assert pod["securityContext"]["runAsUser"] > 0, f"{where}: a named user is not enough"
         assert pod["securityContext"]["fsGroup"] > 0, where
-        assert pod["automountServiceAccountToken"] is (case in ASKS_FOR_A_TOKEN), where
+        assert pod["automountServiceAccountToken"] is ((case, where) in ASKS_FOR_A_TOKEN), where
         assert pod["enableServiceLinks"] is False, where
         (container,) = pod["containers"]
         assert container["securityContext"]["readOnlyRootFilesystem"] is True, where
