@@ -13,11 +13,16 @@ UNIT_KINDS = (
     ("apps", "Deployment"),
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("gateway.networking.k8s.io", "ReferenceGrant"),
     ("keda.sh", "ScaledObject"),
     ("monitoring.coreos.com", "PodMonitor"),
     ("monitoring.coreos.com", "ServiceMonitor"),
+    ("networking.istio.io", "VirtualService"),
+    ("networking.k8s.io", "Ingress"),
     ("networking.k8s.io", "NetworkPolicy"),
     ("policy", "PodDisruptionBudget"),
+    ("traefik.io", "IngressRoute"),
+    ("traefik.io", "TraefikService"),
 )
 """Group and kind of everything in the folders of units."""
 
