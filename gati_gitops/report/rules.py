@@ -101,7 +101,7 @@ RULES = {
     ),
     "policy-digest": (
         "An image is named without a digest, and a policy asks for one",
-        "Add the image's digest: name:tag@sha256:…",
+        "Name the image by its digest as well.",
     ),
     "policy-images": (
         "A policy forbids the image",

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gati_gitops.errors import Place, Problem, Severity
-from gati_gitops.redact import is_secret, names_secret
+from gati_gitops.redact import holds_password, is_secret, looks_generated, names_secret
 from gati_gitops.spec.common import API_VERSION, GROUP
 from gati_gitops.spec.kinds import GatiHandler, GatiModule, GatiVersion
 from gati_gitops.spec.project import GatiProject
@@ -204,30 +204,61 @@ def _oddities(raw: Raw) -> Iterator[Problem]:
 
 
 def _secrets(raw: Raw) -> Iterator[Problem]:
-    """Tokens anywhere, and variables that say of themselves that they are secret."""
-    if is_secret(raw.layer.content.decode()):
+    """Tokens and passwords anywhere, and variables that say of themselves that they are secret."""
+    text = raw.layer.content.decode()
+    told: set[Path] = set()
+    # Addresses in gati.yaml have a rule of their own.
+    addresses = raw.kind != "GatiProject" and holds_password(text)
+    if addresses or is_secret(text):
         for path, value in _texts(raw.data, ()):
-            if is_secret(value):
+            if is_secret(value) or (addresses and holds_password(value)):
+                told.add(path)
+                what = "is a key or token" if is_secret(value) else "holds a password"
                 yield Problem(
                     "secret-in-spec",
-                    "the value is a key or token, and many can read specs",
+                    f"the value {what}, and many can read specs",
                     raw.place(*path),
                     dotted(path),
-                    "keep it in a Secret, name that under spec.envRefs, and replace the token",
+                    "keep it in a Secret, name that under spec.envRefs, and replace what leaked",
                 )
-    spec = raw.data.get("spec")
-    env = spec.get("env") if isinstance(spec, dict) else None
-    for name, value in env.items() if isinstance(env, dict) else ():
-        if value and isinstance(value, str) and names_secret(name) and not is_secret(value):
-            path = ("spec", "env", name)
+    for path, name, value in _named(raw):
+        if path in told or not value or not names_secret(name):
+            continue
+        refused = looks_generated(value)
+        if refused or path[1] == "env":
             yield Problem(
                 "secret-in-spec",
-                f"the name {short(name)} says that the value is a secret",
+                f"the name {short(name)} says that the value is a secret"
+                + (", and it looks like one" if refused else ""),
                 raw.place(*path),
                 dotted(path),
                 "keep it in a Secret and name that under spec.envRefs",
-                Severity.WARNING,
+                Severity.ERROR if refused else Severity.WARNING,
             )
+
+
+def _named(raw: Raw) -> Iterator[tuple[Path, str, str]]:
+    """Values that have a name: variables, and options of the command line."""
+    spec = raw.data.get("spec")
+    if not isinstance(spec, dict):
+        return
+    env = spec.get("env")
+    for name, value in env.items() if isinstance(env, dict) else ():
+        if isinstance(value, str):
+            yield ("spec", "env", name), name, value
+    for field in ("command", "args"):
+        words = spec.get(field)
+        option = ""
+        for number, word in enumerate(words) if isinstance(words, list) else ():
+            if not isinstance(word, str):
+                continue
+            name, _, value = word.partition("=")
+            path: Path = ("spec", field, number)
+            if option and not word.startswith("-"):
+                yield path, option, word
+            elif word.startswith("-") and value:
+                yield path, name.lstrip("-"), value
+            option = name.lstrip("-") if word.startswith("-") and not value else ""
 
 
 def _size(values: dict[str, Any]) -> int:

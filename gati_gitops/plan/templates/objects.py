@@ -9,7 +9,7 @@ from typing import Any
 
 from gati_gitops.plan.templates.budget import BadTemplate
 from gati_gitops.plan.templates.filled import Filled
-from gati_gitops.redact import is_secret
+from gati_gitops.redact import holds_password, is_secret
 from gati_gitops.spec.common import DNS_SUBDOMAIN, GROUP, LABEL_KEY, LABEL_VALUE
 
 Object = dict[str, Any]
@@ -195,6 +195,6 @@ def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[Wrong]:
             if item is None:
                 yield (*path, number), "an item is null", "give a value, or leave it out"
             yield from _texts(item, (*path, number))
-    elif isinstance(value, str) and is_secret(value):
+    elif isinstance(value, str) and (is_secret(value) or holds_password(value)):
         remedy = "keep it in a Secret, and replace what has leaked"
-        yield path, "the value is a key or token, and many can read Git", remedy
+        yield path, "the value is a key, token or password, and many can read Git", remedy
