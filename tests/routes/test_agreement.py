@@ -183,3 +183,54 @@ def test_ingress_nginx_refuses_a_third_version_with_weight():
     with pytest.raises(SpecsInvalid) as caught:
         compiled([Unit("/a", entries)], "ingress-nginx")
     assert caught.value.problems[0].code == "too-many-live-versions"
+
+
+@pytest.mark.parametrize("provider", EVALUATORS)
+@pytest.mark.parametrize(
+    "headers, query, wanted",
+    [
+        ({"X-Gati-Version": "v2"}, {"version": "v1"}, "v2"),
+        ({"X-Api-Version": "v2"}, {"v": "v1"}, "v2"),
+        ({"X-Gati-Version": "v2", "X-Api-Version": "v1"}, {}, "v1"),
+        ({"X-Gati-Version": "v1", "X-Api-Version": "v2"}, {}, "v1"),
+        ({}, {"version": "v2", "v": "v1"}, "v1"),
+        ({"X-Gati-Version": "v9"}, {"v": "v2"}, "v2"),
+    ],
+)
+def test_a_request_that_names_two_versions_gets_the_same_one_everywhere(
+    provider, headers, query, wanted
+):
+    unit = Unit("/a", (("v1", Phase.ACTIVE, 50), ("v2", Phase.CANARY, 50)))
+    objects = compiled([unit], provider)[0]
+    for evaluate in EVALUATORS[provider]:
+        assert list(evaluate(objects, Request("/a", headers, query))) == [unit.backend(wanted)]
+
+
+@pytest.mark.parametrize("provider", EVALUATORS)
+def test_a_host_of_its_own_keeps_what_another_host_gives_away(provider):
+    units = [
+        Unit("/users", ACTIVE, name="list", hosts=("a.com", "b.com")),
+        Unit("/users/:id", ACTIVE, name="one", hosts=("a.com",)),
+    ]
+    objects = [item for unit in compiled(units, provider) for item in unit]
+    for evaluate in EVALUATORS[provider]:
+        assert list(evaluate(objects, Request("/users/1", host="b.com"))) == ["handler-list-v1"]
+
+
+def test_a_pin_of_istio_has_all_of_its_weight():
+    (service,) = compiled([Unit("/a", ACTIVE)], "istio")[0]
+    weights = [target["weight"] for rule in service["spec"]["http"] for target in rule["route"]]
+    assert set(weights) == {100}
+
+
+@pytest.mark.parametrize("weight", [10, 50, 90, 100])
+def test_the_active_version_stays_the_main_one_of_ingress_nginx(weight):
+    entries = (("v1", Phase.CANARY, weight), ("v2", Phase.ACTIVE, 100 - weight))
+    main, canary = compiled([Unit("/a", entries)], "ingress-nginx")[0]
+    backends = [
+        item["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"]
+        for item in (main, canary)
+    ]
+    assert backends == ["handler-users-v2", "handler-users-v1"]
+    notes = canary["metadata"]["annotations"]
+    assert notes["nginx.ingress.kubernetes.io/canary-weight"] == str(weight)
