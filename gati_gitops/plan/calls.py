@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gati_gitops.errors import Place, Problem, Severity
 from gati_gitops.plan import capabilities, defaults
@@ -144,27 +144,23 @@ def _references(unit: LinkedUnit, version: LinkedVersion, known: Directory) -> I
     assert version.workload is not None
     seen: dict[str, str] = {}
     for number, reference in enumerate(version.workload.modules):
-        field, place = _place(version, "modules", number)
         key = _key(reference, unit.namespace)
         if key not in known:
             yield Problem(
                 "unknown-module",
                 f"there is no module {key[1]} in namespace {key[0]}",
-                place,
-                field,
+                *_place(version, "modules", number),
                 _nearest(key, unit.namespace, known),
             )
-        elif seen.setdefault(key[1], reference) != reference or reference in list(
-            version.workload.modules[:number]
-        ):
+        elif key[1] in seen:
             prefix = f"GATI_MODULE_{key[1].upper().replace('-', '_')}"
             yield Problem(
                 "duplicate-entry",
                 f"the modules {seen[key[1]]} and {reference} would share the variables {prefix}_*",
-                place,
-                field,
+                *_place(version, "modules", number),
                 "keep one of the two, or rename one of the modules",
             )
+        seen.setdefault(key[1], reference)
 
 
 def _nearest(key: tuple[str, str], namespace: str, known: Directory) -> str:
@@ -226,9 +222,7 @@ def _service_name(unit: LinkedUnit, known: Directory) -> Iterator[Problem]:
             )
 
 
-def _place(version: LinkedVersion, field: str, number: int) -> tuple[str, Place]:
+def _place(version: LinkedVersion, field: str, number: int) -> tuple[Place, str]:
     """Where a list that a version has, by itself or from its handler, was written."""
-    said: Any = next(
-        (d for d in reversed(version.docs) if field in d.data["spec"]), version.docs[0]
-    )
-    return f"spec.{field}[{number}]", said.place("spec", field, number)
+    said = next((d for d in reversed(version.docs) if field in d.data["spec"]), version.docs[0])
+    return said.place("spec", field, number), f"spec.{field}[{number}]"
