@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from gati_gitops import __version__
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
-from gati_gitops.emit.added import collisions, unpermitted
+from gati_gitops.compiler.added import collisions, unpermitted
 from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
 from gati_gitops.output import Output
 from gati_gitops.plan.check import check
-from gati_gitops.plan.naming import UnitId
+from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.templates import templates_of
 from gati_gitops.plan.units import Planner
 from gati_gitops.spec.link import link_all
@@ -101,26 +101,30 @@ def _added_problems(run: Run, placed: list[Placed], planner: Planner) -> Iterabl
 
 
 def _collisions(run: Run, placed: list[Placed]) -> Iterable[Problem]:
-    """Versions that would share an object's name with one that the specs no longer have."""
-    taken: dict[tuple[str, str, str], tuple[UnitId, str]] = {}
+    """Objects that would share a name with what the specs no longer have, or another source has."""
+    taken: dict[tuple[str, str, str], str] = {}
     for env, cluster in sorted({(p.plan.environment, p.plan.cluster) for p in placed if p.plan}):
         for stored in run.output.units(env, cluster).values():
             if stored.plan.source != run.source:
-                for version in stored.plan.versions:
-                    key = (cluster, stored.plan.unit.namespace, version.name)
-                    taken[key] = (stored.plan.unit, version.id)
+                for name, what, _ in _named(stored.plan):
+                    taken[cluster, stored.plan.unit.namespace, name] = what
     for place in placed:
-        for version in place.plan.versions if place.plan else ():
+        for name, what, file in _named(place.plan) if place.plan else ():
             assert place.plan is not None
-            unit = place.plan.unit
-            key = (place.plan.cluster, unit.namespace, version.name)
-            other = taken.setdefault(key, (unit, version.id))
-            if other != (unit, version.id):
+            other = taken.setdefault((place.plan.cluster, place.plan.unit.namespace, name), what)
+            if other != what:
                 yield Problem(
                     "name-collision",
-                    f"version {version.id} of {unit} and version {other[1]} of {other[0]}, which"
-                    f" is still there, would both be named {version.name}",
-                    place.linked.doc.place("spec") if place.linked else Place(version.files[0]),
+                    f"{what} and {other}, which is still there, would both be named {name}",
+                    place.linked.doc.place("spec") if place.linked else Place(file),
                     "spec",
                     "choose another version id, or rename the unit",
                 )
+
+
+def _named(plan: UnitPlan) -> Iterable[tuple[str, str, str]]:
+    """The names of a unit's objects, whose they are, and the file that asks for them."""
+    if plan.unit.kind == "module":
+        yield plan.unit.object_name, f"the Service of {plan.unit}", next(iter(plan.files), "")
+    for version in plan.versions:
+        yield version.name, f"version {version.id} of {plan.unit}", version.files[0]

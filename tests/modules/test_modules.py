@@ -78,6 +78,18 @@ def test_a_module_named_like_a_version_of_another_is_refused():
     assert "module-db-pool" in problem.message and problem.place.line
 
 
+def test_a_module_named_like_a_version_that_still_drains_is_refused():
+    files = {"gati.yaml": canary(), "db.yaml": module("db", version="pool")}
+    tree = tree_of(files)
+    files["db.yaml"] = module("db", version="2", image="ghcr.io/acme/db:2")
+    tree = tree_of(files, tree)
+    files["pool.yaml"] = module("db-pool")
+    with pytest.raises(SpecsInvalid) as caught:
+        compiled(files, tree)
+    (problem,) = caught.value.problems
+    assert problem.code == "name-collision" and "module-db-pool" in problem.message
+
+
 # -- discovery -------------------------------------------------------------------------------------
 
 
