@@ -7,11 +7,17 @@ from functools import cache
 
 from gati_gitops import __version__
 from gati_gitops.compiler.run import Placed, Run
-from gati_gitops.emit.added import namespace_files, unpermitted_in_namespace
+from gati_gitops.compiler.added import unpermitted_in_namespace
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
-from gati_gitops.emit.layout import cluster_files, crd_copies, environment_files, namespaces_of
-from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests
+from gati_gitops.emit.layout import (
+    cluster_files,
+    crd_copies,
+    environment_files,
+    namespace_files,
+    namespaces_of,
+)
+from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests, template_files
 from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, unspoilt
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.fold import Outcome
@@ -47,6 +53,8 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
         if files is None:
             files = manifests(plan, ledger)
             variants.append((plan, ledger, files))
+        elif plan.added and files.keys() >= (own := template_files(plan)).keys():
+            files = files | own
         folder = overlay_path(plan)
         for name, content in files.items():
             tree[f"{folder}/{name}"] = content

@@ -9,12 +9,13 @@ from gati_gitops.emit.monitoring.dashboard import dashboard
 from gati_gitops.emit.monitoring.rules import rules
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.namespace import namespace
-from gati_gitops.emit.release import KUSTOMIZATION
+from gati_gitops.emit.release import KUSTOMIZATION, template_file
+from gati_gitops.plan.model import Added
 from gati_gitops.plan.units import routing
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.project import Environment, GatiProject
 from gati_gitops.tree import Tree, header
-from gati_gitops.yamlio.emit import dump
+from gati_gitops.yamlio.emit import dump, dump_all
 
 RECORD_FORMAT = 1
 BUILT_IN = frozenset(("default", "kube-public", "kube-system"))
@@ -78,6 +79,17 @@ def namespaces_of(tree: Mapping[str, bytes], env: str, cluster: str) -> dict[str
     root, end = f"overlays/{env}/{cluster}/", "/_namespace/kustomization.yaml"
     names = [p[len(root) : -len(end)] for p in tree if p.startswith(root) and p.endswith(end)]
     return {name: f"{root}{name}/_namespace/namespace.yaml" in tree for name in sorted(names)}
+
+
+def namespace_files(added: Iterable[Added]) -> Tree:
+    """Objects of a namespace, a file for each template."""
+    by_file: dict[str, list[Added]] = {}
+    for item in added:
+        by_file.setdefault(template_file(item), []).append(item)
+    return {
+        file: dump_all([item.object for item in items], header([items[0].template]))
+        for file, items in by_file.items()
+    }
 
 
 def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:

@@ -24,9 +24,10 @@ _content = attrgetter(
     *(
         field.name
         for field in fields(UnitPlan)
-        if field.name not in ("environment", "cluster", "source", "target")
+        if field.name not in ("environment", "cluster", "source", "target", "added")
     )
 )
+_TEMPLATES = "templates.yaml"
 _TO_ROOT = "../../../../../"  # overlays/<env>/<cluster>/<namespace>/<unit>/
 
 
@@ -36,11 +37,15 @@ def overlay_path(plan: UnitPlan) -> str:
 
 
 def same_manifests(one: tuple[UnitPlan, Ledger], two: tuple[UnitPlan, Ledger]) -> bool:
-    """Whether two clusters get the same bytes, so that they need to be made only once."""
+    """Whether two clusters get the same bytes, so that they need to be made only once.
+
+    What templates give may differ in every cluster, so it counts only whether there is any.
+    """
     (plan, ledger), (other, others_ledger) = one, two
     return (
         ledger.entries == others_ledger.entries
         and ledger.retiring == others_ledger.retiring
+        and bool(plan.added) == bool(other.added)
         and _content(plan) == _content(other)
     )
 
@@ -57,10 +62,8 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
             files[name] = dump_all(objects, line)
             resources.append(name)
     if deployed and plan.added:
-        files["templates.yaml"] = dump_all(
-            [item.object for item in plan.added], header([item.template for item in plan.added])
-        )
-        resources.append("templates.yaml")
+        files |= template_files(plan)
+        resources.append(_TEMPLATES)
     kustomization: Object = {**KUSTOMIZATION, "resources": sorted(resources)}
     inline = [{"patch": dump(p).decode()} for pair in deployed for p in _patches(plan, *pair)]
     if inline:
@@ -70,6 +73,12 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
         kustomization["images"] = [images[name] for name in sorted(images)]
     files["kustomization.yaml"] = dump(kustomization, line)
     return files
+
+
+def template_files(plan: UnitPlan) -> Tree:
+    """What templates give the unit on its cluster."""
+    line = header([item.template for item in plan.added])
+    return {_TEMPLATES: dump_all([item.object for item in plan.added], line)}
 
 
 def overlay_objects(plan: UnitPlan, ledger: Ledger) -> Iterator[Object]:

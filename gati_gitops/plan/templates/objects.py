@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +91,11 @@ def _wrong(value: Object, owner: Owner) -> Iterator[Wrong]:
     yield from _head(value)
     yield from _kind(value)
     yield from _metadata(value["metadata"], owner)
-    yield from _texts(value, ())
+    texts: list[str] = []
+    yield from _orders(value, (), texts)
+    together = "\n".join(texts)
+    if is_secret(together) or holds_password(together):
+        yield from _secrets(value, ())
 
 
 def _head(value: Object) -> Iterator[Wrong]:
@@ -183,18 +187,30 @@ def _annotations(metadata: Object) -> Iterator[Wrong]:
                 yield path, f"the annotation {key} is not allowed: {why}", "remove it"
 
 
-def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[Wrong]:
-    """Secrets and orders to kustomize, wherever they stand."""
-    if isinstance(value, dict):
+def _orders(value: Any, path: tuple[str | int, ...], texts: list[str]) -> Iterator[Wrong]:
+    """Orders to kustomize, wherever they stand. Collects all texts on the way."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict):
         for key, item in value.items():
             if key.startswith(_DIRECTIVES):
                 yield (*path, key), f"{key[:60]} is an order to kustomize", "remove it"
-            yield from _texts(item, (*path, key))
+            yield from _orders(item, (*path, key), texts)
     elif isinstance(value, list):
         for number, item in enumerate(value):
             if item is None:
                 yield (*path, number), "an item is null", "give a value, or leave it out"
-            yield from _texts(item, (*path, number))
-    elif isinstance(value, str) and (is_secret(value) or holds_password(value)):
+            yield from _orders(item, (*path, number), texts)
+
+
+def _secrets(value: Any, path: tuple[str | int, ...]) -> Iterator[Wrong]:
+    if isinstance(value, str) and (is_secret(value) or holds_password(value)):
         remedy = "keep it in a Secret, and replace what has leaked"
         yield path, "the value is a key, token or password, and many can read Git", remedy
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, item in items:
+        yield from _secrets(item, (*path, key))

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.overlay import overlay_objects
-from gati_gitops.emit.release import TEMPLATED, template_file
+from gati_gitops.emit.release import TEMPLATED
 from gati_gitops.errors import Place, Problem
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.plan.model import Added, UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.spec.project import GatiProject
-from gati_gitops.tree import Tree, header
-from gati_gitops.yamlio.emit import dump_all
 
 Identity = tuple[str, str, str]
 Releases = Mapping[tuple[UnitId, str], tuple[Mapping[str, Object], tuple[Added, ...]]]
@@ -27,12 +25,14 @@ def collisions(live: Iterable[tuple[UnitPlan, Ledger]], releases: Releases) -> I
     asked: list[tuple[tuple[str, str], Added, str]] = []
     for plan, ledger in live:
         where = (plan.cluster, plan.unit.namespace)
-        ours = list(overlay_objects(plan, ledger))
         added = list(plan.added)
+        ours: list[Object] = []
         for version in plan.versions:
             objects, made = releases.get((plan.unit, version.id), ({}, ()))
             ours += [item for file, item in objects.items() if not file.startswith(TEMPLATED)]
             added += made
+        if any(item.identity[:2] in UNIT_KINDS for item in added):
+            ours += overlay_objects(plan, ledger)
         for item in ours:
             taken[*where, Added("", item).identity] = f"the compiler's own, of {plan.unit}"
         asked += [(where, item, str(plan.unit)) for item in added]
@@ -88,14 +88,3 @@ def _unpermitted(
                 Place(item.template, 1, 1),
                 remedy=f"add {named} to spec.sync.argocd.kinds in gati.yaml",
             )
-
-
-def namespace_files(added: Iterable[Added]) -> Tree:
-    """Objects of a namespace, a file for each template."""
-    by_file: dict[str, list[Added]] = {}
-    for item in added:
-        by_file.setdefault(template_file(item), []).append(item)
-    return {
-        file: dump_all([item.object for item in items], header([items[0].template]))
-        for file, items in by_file.items()
-    }
