@@ -10,6 +10,7 @@ import difflib
 import io
 import os
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -109,13 +110,15 @@ class _Story:
         self._command(f"ls {OVERLAY}/handler-checkout")
         owners = {
             "kustomization.yaml": "which releases live here, and what prod changes in them",
+            "monitoring.yaml": "what Prometheus scrapes",
+            "network.yaml": "who may talk to the pods, and whom they may call",
             "rollout.yaml": "the ledger: phases and weights, by people and rollouts",
             "route.yaml": "weights and version pins",
             "scaling.yaml": "autoscalers and disruption budgets",
             "unit.yaml": "the plan, stored: rollouts need no specs",
         }
         for file in sorted(Path(OVERLAY, "handler-checkout").iterdir()):
-            self._line(f"{file.name.ljust(20)}{self._paint('dim', owners[file.name])}")
+            self._line(f"{file.name.ljust(20)}{self._paint('dim', owners.get(file.name, ''))}")
 
     def _render(self) -> None:
         self._step("Render: what kustomize build prints, in process. Here the split of the traffic")
@@ -124,8 +127,8 @@ class _Story:
         lines = _captured(arguments).splitlines()
         kinds = Counter(line.partition(": ")[2] for line in lines if line.startswith("kind: "))
         counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-        self._line(self._paint("dim", f"({len(lines)} lines: {counted}."))
-        self._line(self._paint("dim", "The end of its route:)"))
+        told = textwrap.wrap(f"({len(lines)} lines: {counted}. The end of its route:)", 88)
+        self._lines([self._paint("dim", line) for line in told])
         self._lines(_rule_with(lines, "name: split"))
 
     def _new_version(self) -> None:

@@ -61,6 +61,12 @@ def test_it_shows_what_the_verbs_print(told):
         assert said in text, said
 
 
+def test_every_file_of_a_unit_is_explained(told):
+    text, _ = told
+    listed = text.partition("$ ls ")[2].partition("\n\n")[0].splitlines()[1:]
+    assert [line for line in listed if len(line.split()) < 2] == []
+
+
 def test_the_folder_is_left_in_order(told):
     _, kept = told
     specs = load(read_specs(str(kept / "specs")))
