@@ -88,7 +88,7 @@ RULES = {
         "Give both units the same hosts, or paths that differ in a whole segment.",
     ),
     "path-parameters": (
-        "ingress-nginx can't have a path with parameters beside others",
+        "A path has parameters, and ingress-nginx can't have those beside other paths",
         "Use a path without parameters, or another routing provider.",
     ),
     "path-taken": (
@@ -96,7 +96,7 @@ RULES = {
         "Give one of them another path or host.",
     ),
     "pins-limited": (
-        "ingress-nginx pins only the canary, and only by one header",
+        "Under ingress-nginx only the canary can be pinned, and only by one header",
         "Use another provider where clients choose versions.",
     ),
     "policy-digest": (
