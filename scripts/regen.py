@@ -1,4 +1,4 @@
-"""Write what is generated: all folders of examples/shop, its schemas, docs/errors.md.
+"""Write what is generated: CRDs, all folders of examples/shop, its schemas, docs/errors.md.
 
     python scripts/regen.py           compile on top of what stands there, as a merge would
     python scripts/regen.py --anew    forget all of it and play the shop's story from its beginning
@@ -25,6 +25,7 @@ from gati_gitops.disk.writer import Held, apply, locked, recover
 from gati_gitops.ledger.model import WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.store import ledger_data, ledger_from
 from gati_gitops.report.rules import RULES
+from gati_gitops.spec.crds import crd_files
 from gati_gitops.spec.load import load
 from gati_gitops.spec.schema_editor import COMBINED, ENVIRONMENT, json_schema_files
 from gati_gitops.tree import OWNED
@@ -96,6 +97,7 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--anew"]):
         print(__doc__, file=sys.stderr)
         return 2
+    write_crds(ROOT / "gati_gitops" / "spec" / "shipped")
     with locked(ROOT) as root:
         recover(root)
         if arguments:
@@ -107,6 +109,13 @@ def main(arguments: list[str]) -> int:
     write_schemas(SHOP / ".gati")
     write_codes(ROOT / "docs" / "errors.md")
     return 0
+
+
+def write_crds(folder: Path) -> None:
+    """The CRDs that the package ships, from the models; everything else compiles with these."""
+    folder.mkdir(exist_ok=True)
+    for name, content in crd_files().items():
+        (folder / name).write_bytes(content)
 
 
 def play(shop: Path, root: Held) -> None:

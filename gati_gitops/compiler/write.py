@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from gati_gitops import __version__
-from gati_gitops.compiler.run import Placed, Run
 from gati_gitops.compiler.added import unpermitted_in_namespace
+from gati_gitops.compiler.run import Placed, Run
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
 from gati_gitops.emit.layout import (
@@ -27,11 +27,10 @@ from gati_gitops.output import UnitKey
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.units import Planner
-from gati_gitops.spec.crds import crd_files
+from gati_gitops.spec.crds import shipped_crd_files
 from gati_gitops.tree import Tree
 
-# What the models say can't change while a process runs, and making it costs as much as 100 units.
-_crds = cache(crd_files)
+_crds = cache(shipped_crd_files)  # can't change while a process runs
 
 
 def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[str]]:

@@ -9,7 +9,7 @@ import pytest
 
 from gati_gitops.check import check_objects
 from gati_gitops.check.compiled import Compiler
-from gati_gitops.spec.crds import HEADER, crd_files, crds
+from gati_gitops.spec.crds import HEADER, crd_files, crds, shipped_crd_files
 from gati_gitops.yamlio.goyaml_read import decode, read_resources
 
 FOLDER = Path(__file__).parents[2] / "crds"
@@ -46,6 +46,10 @@ def all_nodes(crd: dict[str, Any]):
 def test_the_folder_holds_what_the_models_say():
     held = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     assert held == crd_files(), "run `make regen`"
+
+
+def test_the_package_ships_what_the_models_say():
+    assert shipped_crd_files() == crd_files(), "run `make regen`"
 
 
 def test_every_file_says_that_it_is_generated():
