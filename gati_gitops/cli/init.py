@@ -44,7 +44,8 @@ def command(folder: str, force: bool) -> None:
         sign = "=" if path in same else "~" if path in there else "+"
         click.echo(f"{sign} {(root / path).as_posix()}")
     shown = root.as_posix()
-    click.echo(f"\nNext:\n  gati-gitops validate {shown}\n  gati-gitops plan {shown}", err=True)
+    steps = (f"validate {shown}", f"plan {shown}", f"compile {shown} --output deploy")
+    click.echo("\n".join(("", "Next:", *(f"  gati-gitops {step}" for step in steps))), err=True)
 
 
 def _refuse(root: Path, paths: set[str]) -> None:

@@ -19,8 +19,9 @@ _PROJECT, _VERSION = b"PROJECT-NAME", b"COMPILER-VERSION"
 def project_files(name: str) -> Tree:
     """A new project: settings, a handler, a partial document, a workflow, the editor's schemas."""
     from gati_gitops.spec.schema_editor import COMBINED, ENVIRONMENT, json_schema_files
+    from gati_gitops.yamlio.emit import scalar
 
-    values = {_PROJECT: project_name(name).encode(), _VERSION: __version__.encode()}
+    values = {_PROJECT: scalar(project_name(name)).encode(), _VERSION: __version__.encode()}
     found = {}
     for path, content in _folder("init").items():
         for mark, value in values.items():

@@ -29,6 +29,12 @@ def test_the_scaffold_is_valid_without_a_warning(project, capsys):
     )
 
 
+@pytest.mark.parametrize("name", ["123", "on", "No", "1e3", "0x1f", "y", "true"])
+def test_a_folder_may_have_any_name(name, tmp_path):
+    assert run(["init", str(tmp_path / name)]) == 0
+    assert run(["validate", "--strict", str(tmp_path / name)]) == 0
+
+
 def test_the_scaffold_compiles_once(project, tmp_path, capsys):
     output = tmp_path / "deploy"
     assert run(["compile", str(project), "--output", str(output)]) == 0
