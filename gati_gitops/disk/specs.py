@@ -81,6 +81,12 @@ def _inside(link: str, name: str, home: str) -> str:
             f"{name} is a symbolic link that leads out of the specs",
             remedy="copy what it points to into the folder, or remove the link",
         )
+    if _is_spec(name) and not Path(target).exists():
+        # Left out, it would look like a spec that was deleted.
+        raise Refused(
+            f"{name} is a symbolic link to nothing",
+            remedy="restore the file that it points to, or remove the link",
+        )
     return target
 
 

@@ -75,8 +75,15 @@ def test_links_inside_give_each_file_once(tmp_path: Path) -> None:
     (tmp_path / "..data").symlink_to("..2024")
     (tmp_path / "b.yaml").symlink_to("..data/b.yaml")
     (tmp_path / "loop").symlink_to(".")
-    (tmp_path / "dangling.yaml").symlink_to("nowhere.yaml")
+    (tmp_path / "dangling").symlink_to("nowhere")
     assert names(tmp_path) == ["a.yaml", "b.yaml"]
+
+
+def test_a_spec_that_is_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"a")
+    (tmp_path / "b.yaml").symlink_to("nowhere.yaml")
+    with pytest.raises(Refused, match=r"b\.yaml is a symbolic link to nothing"):
+        read_specs(str(tmp_path))
 
 
 def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
