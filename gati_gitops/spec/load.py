@@ -162,11 +162,7 @@ class _Checked:
         if clusters is not None and (unknown := _unknown_place(raw, clusters)):
             self._problems.append(unknown)
         if raw.key is None:
-            where = ("metadata", "name")
-            self._problems.append(
-                Problem("missing-field", "a partial document must say whom it is about",
-                        raw.place(*where), "metadata.name", "add metadata.name and kind")
-            )  # fmt: skip
+            self._problems.append(_nameless(raw))
             return
         here = self._on.setdefault((raw.env, raw.cluster), {})
         if raw.key in here:
@@ -302,6 +298,23 @@ def _misplaced(raw: Raw, why: str) -> Problem:
         raw.place(),
         remedy="partial documents live in environments/<environment>/ or "
         "environments/<environment>/clusters/<cluster>/, everything else outside environments/",
+    )
+
+
+def _nameless(raw: Raw) -> Problem:
+    metadata = raw.data.get("metadata")
+    for name in ("namespace", "name") if isinstance(metadata, dict) else ():
+        value = metadata.get(name, "")
+        if not isinstance(value, str):
+            place = raw.place("metadata", name)
+            what = f"{name} must be text, and it is not"
+            return Problem("wrong-type", what, place, f"metadata.{name}", "put it in quotes")
+    return Problem(
+        "missing-field",
+        "a partial document must say whom it is about",
+        raw.place("metadata", "name"),
+        "metadata.name",
+        "add metadata.name and kind",
     )
 
 

@@ -197,6 +197,12 @@ class TestPartials:
         assert problem.code == "partial-without-base"
         assert problem.place == Place("environments/prod/a.yaml", 3, 9)
 
+    def test_a_partial_whose_name_is_no_text(self) -> None:
+        partial = PARTIAL.replace("spec:", "  namespace: 123\nspec:")
+        problem = only({**FILES, "environments/prod/a.yaml": partial})
+        assert (problem.code, problem.field) == ("wrong-type", "metadata.namespace")
+        assert problem.place == Place("environments/prod/a.yaml", 4, 14)
+
     def test_a_partial_in_the_wrong_namespace_is_told_the_right_one(self) -> None:
         base = HANDLER.replace("spec:", "  namespace: shop\nspec:")
         problem = only({**FILES, "a.yaml": base, "environments/prod/a.yaml": PARTIAL})
