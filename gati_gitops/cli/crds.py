@@ -13,6 +13,10 @@ import click
     invoke_without_command=True,
     subcommand_metavar="",
     short_help="Print CRDs or JSON Schemas.",
+    epilog="""\b
+Examples:
+  gati-gitops crds | kubectl apply --server-side -f -
+  gati-gitops crds --format jsonschema --output .schemas""",
 )
 @click.option(
     "--format",
@@ -31,12 +35,7 @@ import click
 )
 @click.pass_context
 def command(context: click.Context, format_: str, output: str) -> None:
-    """Print the CRDs of our kinds, or write them to a folder.
-
-    \b
-    gati-gitops crds | kubectl apply --server-side -f -
-    gati-gitops crds --format jsonschema --output .schemas
-    """  # noqa: D301 - click's mark for lines that stay as they are
+    """Print the CRDs of our kinds, or write them to a folder."""
     if context.invoked_subcommand is not None:
         return
     if output == "-":

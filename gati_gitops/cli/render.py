@@ -8,7 +8,17 @@ from pathlib import Path
 import click
 
 
-@click.command("render", short_help="Print what `kustomize build PATH` prints.")
+@click.command(
+    "render",
+    short_help="Print what `kustomize build PATH` prints.",
+    epilog="""\b
+Examples:
+  gati-gitops render deploy/overlays/prod/eu-1/shop
+  gati-gitops render deploy/overlays/prod/eu-1 | kubectl diff -f -
+
+\b
+Exit codes: 0 rendered, 3 the folder is wrong or has what is not supported, 4 it cannot be read.""",
+)
 @click.argument("path", default=".", metavar="[PATH]")
 @click.option(
     "--format",
@@ -26,11 +36,7 @@ import click
     help="File to write to; - prints.",
 )
 def command(path: str, format_: str, output: str) -> None:
-    r"""Render the folder PATH, as `kustomize build PATH` does.
-
-    \b
-    gati-gitops render deploy/overlays/prod/eu-1/shop
-    gati-gitops render deploy/overlays/prod/eu-1 | kubectl diff -f -
+    """Render the folder PATH, as `kustomize build PATH` does.
 
     What is not supported (Helm, remote bases, plugins that are programs) is named and refused;
     nothing is ever rendered otherwise than kustomize would.

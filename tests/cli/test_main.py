@@ -57,7 +57,9 @@ class TestHelp:
     @pytest.mark.parametrize("verb", VERBS)
     def test_of_every_verb_works(self, verb: str, capsys: Capture) -> None:
         assert run([verb, "--help"]) == 0
-        assert f"gati-gitops {verb}" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert f"\n    gati-gitops {verb}" in told, "examples, each on a line of its own"
+        assert "\\b" not in told and "\b" not in told
 
     def test_version(self, capsys: Capture) -> None:
         assert run(["--version"]) == 0
