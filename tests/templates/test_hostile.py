@@ -187,6 +187,12 @@ def test_nothing_goes_on_for_ever(body):
     gc.collect()
 
 
+def test_a_text_has_a_limit():
+    grow = "{% set a = 'aaaaaaaaaaaaaaaa' %}" + "{% set a = a ~ a ~ a ~ a %}" * 7
+    problem = refused(version_template(f"  b: {grow}{{{{ a | length }}}}"))
+    assert problem.message.startswith("a text is longer than 64 KiB")
+
+
 def test_the_budget_counts_the_same_every_time():
     def outcome(times: int) -> bool:
         numbers = "[" + ", ".join("1" * times) + "]"

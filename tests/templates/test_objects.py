@@ -326,6 +326,33 @@ def test_kustomize_builds_what_we_render(tmp_path):
     assert checked == []
 
 
+@pytest.mark.kustomize
+def test_lists_of_a_kind_that_nobody_knows_are_replaced(tmp_path):
+    text = """\
+{# gati: version #}
+apiVersion: a.example/v1
+kind: Thing
+metadata:
+  name: {{ version.name }}
+  annotations: {{ version.env }}
+spec:
+  env:
+{% for key, value in version.env | items %}
+  - {name: {{ key }}, value: {{ value }}}
+{% endfor %}
+  resources: {{ version.env }}
+top: {{ version.env | keys }}
+"""
+    specs = files(text) | {"environments/prod/users.yaml": partial(env={"A": None, "C": "3"})}
+    tree = tree_of(specs)
+    write(tree, tmp_path)
+    (made,) = [item for item in kustomize(tmp_path, UNIT) if item["kind"] == "Thing"]
+    assert made["spec"]["env"] == [{"name": "B", "value": "2"}, {"name": "C", "value": "3"}]
+    assert made["spec"]["resources"] == made["metadata"]["annotations"] == {"B": "2", "C": "3"}
+    assert made["top"] == ["B", "C"]
+    assert made in list(render(MemoryFiles(tree), UNIT).objects())
+
+
 # -- over time -------------------------------------------------------------------------------------
 
 
