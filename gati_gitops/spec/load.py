@@ -303,9 +303,9 @@ def _misplaced(raw: Raw, why: str) -> Problem:
 
 def _nameless(raw: Raw) -> Problem:
     metadata = raw.data.get("metadata")
-    for name in ("namespace", "name") if isinstance(metadata, dict) else ():
-        value = metadata.get(name, "")
-        if not isinstance(value, str):
+    said = metadata if isinstance(metadata, dict) else {}
+    for name in ("namespace", "name"):
+        if not isinstance(said.get(name, ""), str):
             place = raw.place("metadata", name)
             what = f"{name} must be text, and it is not"
             return Problem("wrong-type", what, place, f"metadata.{name}", "put it in quotes")
