@@ -244,11 +244,11 @@ def _step(
             return (entry, target) if waits or not target else (new, False)
         if policy.promoted:
             return entry, True
-        return _revised(entry, version, target=target), False
+        entry = _revised(entry, version)
     if _comes_back(policy, version, entry, target=target, busy=busy):
         if policy.promoted and entry.phase is Phase.REMOVED:
             return entry, True
-        return replace(entry, phase=Phase.STARTING, image=""), False
+        return replace(entry, phase=Phase.STARTING, image="", previous=""), False
     return entry, False
 
 
@@ -296,11 +296,10 @@ def _refusal(
     return None
 
 
-def _revised(entry: Entry, version: PlannedVersion, *, target: bool) -> Entry:
+def _revised(entry: Entry, version: PlannedVersion) -> Entry:
     """The same version with other pods. The last revision that was proved stays the way back."""
     if entry.phase is Phase.PARKED:
-        phase = Phase.STARTING if target else entry.phase
-        return replace(entry, digest=version.digest, phase=phase, previous="")
+        return replace(entry, digest=version.digest, previous="")
     previous = entry.previous or entry.digest
     return replace(
         entry,

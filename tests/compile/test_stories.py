@@ -929,3 +929,18 @@ def test_a_unit_that_would_take_names_of_another_source_is_refused():
 def test_entries_know_what_they_are():
     assert Entry("v1", "a", Phase.PARKED, rejected=True).barred
     assert not Entry("v1", "a", Phase.PARKED).barred
+
+
+def test_a_release_undone_and_taken_up_again_with_a_change_starts_at_once():
+    """A second compile must find nothing left to do."""
+    files = {"gati.yaml": canary(), "users.yaml": handler("users", "v1")}
+    tree = tree_of(files)
+    for spec in (
+        handler("users", "v2"),
+        handler("users", "v1"),
+        handler("users", "v2", env={"DEBUG": "1"}),
+    ):
+        files["users.yaml"] = spec
+        tree = tree_of(files, tree)
+    assert phases(tree)["v2"][0] == "Starting"
+    assert compiled(files, tree).changes == {}
