@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gati_gitops import __version__
+from gati_gitops.compiler.added import collisions, unpermitted
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
-from gati_gitops.compiler.added import collisions, unpermitted
 from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
 from gati_gitops.output import Output
 from gati_gitops.plan.check import check

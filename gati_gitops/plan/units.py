@@ -166,10 +166,10 @@ class Planner:
         same = version is known.linked
         added = known.release.added if same else around.added(unit, version)
         if (labels, called, added) != (
-            known.release.labels, known.release.calls, known.release.added
-        ) or (
-            version.workload is not known.linked.workload and version.data != known.linked.data
-        ):
+            known.release.labels,
+            known.release.calls,
+            known.release.added,
+        ) or (version.workload is not known.linked.workload and version.data != known.linked.data):
             wanted = release(unit, version, self.project.metadata.name, around)
             patches, extras = self.builder.difference(known.objects, self.builder.build(wanted))
             variant = wanted.digest if wanted.digest != known.release.digest else ""

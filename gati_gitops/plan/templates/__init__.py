@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gati_gitops.errors import Problem
+from gati_gitops.plan.units import routing
 from gati_gitops.spec.link import Linked, link_all
 from gati_gitops.spec.load import Specs
 
@@ -39,7 +40,7 @@ def check_templates(specs: Specs, linked: Linked | None = None) -> tuple[Problem
     for (env, cluster), units in linked.on.items():
         for name in sorted({unit.namespace for unit in units}):
             templates.of_namespace(name, env, cluster)
-        hosts = specs.project.spec.environments[env].routing.hosts
+        hosts = routing(specs.project.spec.environments[env], cluster).hosts
         for unit in units:
             templates.of_unit(unit, env, cluster, unit.doc.model.spec.hosts or hosts)
             for version in unit.versions if units is not linked.base else ():
