@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from gati_gitops.spec.common import ENV_NAME, LABEL_KEY
 from gati_gitops.spec.network import Egress
 from gati_gitops.spec.workload import (
+    OF_PODS,
     Autoscaling,
     EnvRef,
     EnvSource,
@@ -97,6 +98,15 @@ _RULES: dict[type[BaseModel], tuple[tuple[str, str], ...]] = {
                 " || !self.metrics.exists(m, m.type in ['pods', 'external'])"
             ),
             "a ScaledObject cannot follow a pods or external metric; use type hpa",
+        ),
+        (
+            (
+                "self.type != 'keda' || !has(self.min) || self.min > 0"
+                " || (has(self.warmFloor) && self.warmFloor > 0) || (has(self.metrics)"
+                " && self.metrics.exists(m, m.type == 'cron' || (m.type == 'prometheus'"
+                f" && has(m.query) && !m.query.matches('{OF_PODS}'))))"
+            ),
+            "at 0 pods nothing would ever wake it: add a metric of the gateway or a cron metric",
         ),
     ),
     Egress: (

@@ -30,7 +30,7 @@ from gati_gitops.spec.monitoring import Metrics
 from gati_gitops.spec.network import Egress, ModuleRef
 
 # Series that exist only while pods do: the runtime's own, and what describes containers.
-_OF_PODS = re.compile(r"\b(gati|nodejs|process|container|kube_pod)_\w+")
+OF_PODS = "(^|[^a-zA-Z0-9_:])(gati[_:]|nodejs_|process_|container_|kube_pod_)"
 
 Percent = Annotated[int, Field(ge=1, le=1000)]
 
@@ -138,7 +138,7 @@ class Metric(Model):
     def wakes(self) -> bool:
         """Whether it says something while there are no pods."""
         if self.type == "prometheus":
-            return not _OF_PODS.search(self.query or "")
+            return not re.search(OF_PODS, self.query or "")
         return self.type in ("cron", "external")
 
     @model_validator(mode="after")

@@ -141,6 +141,7 @@ HANDLER = {
     "metadata": {"name": "users"},
     "spec": {"handlerPath": "/", "version": "v1", "replicas": 1, "image": "a:1", "port": 3000},
 }
+EDGE = {"type": "prometheus", "target": "1"}
 CPU = {"type": "cpu", "utilization": 70}
 
 
@@ -192,6 +193,11 @@ CPU = {"type": "cpu", "utilization": 70}
             },
             "a ScaledObject cannot follow",
         ),
+        ({"autoscaling": {"type": "keda", "min": 0, "metrics": [CPU]}}, "ever wake it"),
+        (
+            {"autoscaling": {"type": "keda", "min": 0, "metrics": [{**EDGE, "query": "gati_x"}]}},
+            "ever wake it",
+        ),
         ({"volumes": [{"name": "a", "mountPath": "/a"}]}, "exactly one of emptyDir"),
         (
             {"volumes": [{"name": "a", "mountPath": "/a", "emptyDir": {}, "secret": "s"}]},
@@ -223,7 +229,7 @@ def test_each_rule_has_its_twin(spec, message):
         {"env": {"A": "1"}, "envRefs": {"B": {"field": "b"}}},
         {"autoscaling": {"min": 1, "max": 1, "metrics": [CPU]}},
         {"autoscaling": {"min": 0, "warmFloor": 1}},
-        {"autoscaling": {"type": "keda", "min": 0, "metrics": [CPU]}},
+        {"autoscaling": {"type": "keda", "min": 0, "metrics": [{**EDGE, "query": "edge"}]}},
         {"volumes": [{"name": "a", "mountPath": "/a", "files": {"a.txt": "x"}}]},
     ],
 )
