@@ -49,11 +49,12 @@ class Doors:
 
     def uneven(self, route: Route) -> tuple[str, ...]:
         """Paths that win over a route's own behind some of its doors and not behind others."""
-        here = [
+        here: list[set[str]] = [
             set(found.stronger(route.path)) if (found := self._neighbours.get(door)) else set()
             for door in doors(route)
         ]
-        return tuple(sorted(set.union(*here) - set.intersection(*here)))
+        somewhere, everywhere = set[str]().union(*here), here[0].intersection(*here[1:])
+        return tuple(sorted(somewhere - everywhere))
 
     def stronger(self, route: Route) -> tuple[str, ...]:
         """Paths that win over a route's own behind every door of it."""
