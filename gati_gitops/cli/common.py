@@ -107,7 +107,7 @@ def narrowing(command: Any) -> Any:
 
 
 def narrowed(specs: Specs, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:
-    """What the narrowing options mean here; a name that is not there is a usage error."""
+    """What the narrowing options mean here; what is not there is a usage error."""
     from gati_gitops.compiler import Narrowed
 
     environments = specs.project.spec.environments
@@ -121,4 +121,8 @@ def narrowed(specs: Specs, env: tuple[str, ...], cluster: tuple[str, ...]) -> Na
                 raise click.UsageError(
                     f"there is no {what} {name}; the project has {', '.join(sorted(known))}"
                 )
+    homes = [settings.clusters for name, settings in environments.items() if name in env]
+    for name in cluster:
+        if homes and not any(name in home for home in homes):
+            raise click.UsageError(f"cluster {name} is not in {' or '.join(env)}")
     return Narrowed(frozenset(env), frozenset(cluster))

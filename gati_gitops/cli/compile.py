@@ -31,7 +31,13 @@ Exit codes: 0 written or nothing to do, 3 the specs are wrong, 4 the folder cann
 written, 5 refused: a foreign file, a claimed unit, another compiler version.""",
 )
 @specs_argument
-@click.option("--output", required=True, metavar="DIR", help="The folder to compile into.")
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="The folder to compile into.",
+)
 @narrowing
 @click.option("--dry-run", is_flag=True, help="Say what would change; write nothing.")
 @click.option("--discard", is_flag=True, help="Remove files in our folders that we did not make.")
@@ -62,18 +68,22 @@ def command(
     crds/ and clusters/ are written, and only what differs.
     """
     import gc
+    from contextlib import nullcontext
     from pathlib import Path
 
     from gati_gitops.compiler import compile_specs
     from gati_gitops.disk.snapshot import DiskSnapshot
-    from gati_gitops.disk.writer import apply, locked, recover
+    from gati_gitops.disk.writer import apply, locked, recover, refuse_unfinished
     from gati_gitops.errors import SpecsInvalid
 
     gc.disable()  # one pass, everything lives until the end: collecting would find nothing
     loaded = load_specs(specs)
     root = Path(output) / loaded.project.spec.output.root
-    with locked(root) as held:
-        recover(held)
+    with nullcontext() if dry_run else locked(root) as held:
+        if held is None:
+            refuse_unfinished(root)
+        elif recover(held):
+            click.echo(f"finished what an interrupted run had begun in {output}", err=True)
         result = compile_specs(
             loaded,
             DiskSnapshot(root),
@@ -87,7 +97,7 @@ def command(
                 raise SpecsInvalid([*result.warnings, *problems])
             session().report(problems)
         session().report(result.warnings)
-        if not dry_run:
+        if held is not None:
             apply(held, result.changes)
     _say(result, output, dry_run, format)
 

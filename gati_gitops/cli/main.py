@@ -144,8 +144,10 @@ def _stopped(session: Session, error: GatiError) -> int:
         session.report(error.problems)
         click.echo(_summary(error), err=not _in_text_to_stdout(session))
         return error.exit_code
-    where = f"{error.place}: " if error.place else ""
-    return _failed(session, f"{where}{error.message}", error.remedy, error.exit_code)
+    place = error.place
+    named = place is None or (not place.line and place.file in error.message)
+    message = error.message if named else f"{place}: {error.message}"
+    return _failed(session, message, error.remedy, error.exit_code)
 
 
 def _in_text_to_stdout(session: Session) -> bool:

@@ -44,6 +44,7 @@ def command(
     from gati_gitops.cli.common import narrowed
     from gati_gitops.compiler import compile_specs
     from gati_gitops.disk.snapshot import DiskSnapshot
+    from gati_gitops.disk.writer import refuse_unfinished
     from gati_gitops.ledger.show import HEADINGS, aligned, shown_data, tables
     from gati_gitops.tree import MemorySnapshot, Snapshot
     from gati_gitops.yamlio.emit import dump
@@ -51,7 +52,9 @@ def command(
     loaded = load_specs(specs)
     before: Snapshot = MemorySnapshot()
     if ledger is not None:
-        before = DiskSnapshot(Path(ledger) / loaded.project.spec.output.root)
+        root = Path(ledger) / loaded.project.spec.output.root
+        refuse_unfinished(root)
+        before = DiskSnapshot(root)
     result = compile_specs(loaded, before, narrowed=narrowed(loaded, env, cluster), upgrade=True)
     session().report(result.warnings)
     units = [

@@ -15,16 +15,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gati_gitops.disk import journal
 from gati_gitops.disk.lock import Held, locked
 from gati_gitops.disk.look import look
 from gati_gitops.disk.paths import FOLDER, PRIVATE, check, explained, shown
 from gati_gitops.disk.roll import roll
-from gati_gitops.errors import GatiError
+from gati_gitops.errors import GatiError, Refused
 from gati_gitops.tree import Changes
 
-__all__ = ["Held", "apply", "locked", "recover"]
+__all__ = ["Held", "apply", "locked", "recover", "refuse_unfinished"]
 
 
 def apply(root: Held, changes: Changes) -> None:
@@ -51,6 +52,15 @@ def recover(root: Held) -> bool:
                 return False
         _finish(root, private, changes, again=True)
         return True
+
+
+def refuse_unfinished(root: Path) -> None:
+    """For those who only read: a folder between two states is not theirs to read or to mend."""
+    if os.path.lexists(root / PRIVATE / journal.COMMITTED):
+        raise Refused(
+            f"{shown(root)} is half written: a compile into it was interrupted, or still runs",
+            remedy="wait for it, or compile into the folder again: that finishes what was begun",
+        )
 
 
 @contextmanager
