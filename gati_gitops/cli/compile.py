@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
+from gati_gitops.report import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +51,13 @@ written, 5 refused: a foreign file, a claimed unit, another compiler version."""
     metavar="PATH",
     help="CustomResourceDefinitions for --check: a folder or a file.",
 )
-@click.option("--format", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Form of what is printed; github and sarif are reports, as validate gives them.",
+)
 def command(
     specs: str,
     output: str,
@@ -77,6 +85,10 @@ def command(
     from gati_gitops.errors import SpecsInvalid
 
     gc.disable()  # one pass, everything lives until the end: collecting would find nothing
+    if crds is not None and not check:
+        raise click.UsageError("--crds is for --check, which is not asked for")
+    here = session()
+    here.format = format
     loaded = load_specs(specs)
     root = Path(output) / loaded.project.spec.output.root
     with nullcontext() if dry_run else locked(root) as held:
@@ -91,12 +103,14 @@ def command(
             discard=discard,
             upgrade=upgrade,
         )
+        problems = [*result.warnings]
         if check:
-            problems = _seen_in(root, _once(_check(result, crds)))
+            problems += _seen_in(root, _once(_check(result, crds)))
             if any(problem.is_error for problem in problems):
-                raise SpecsInvalid([*result.warnings, *problems])
-            session().report(problems)
-        session().report(result.warnings)
+                raise SpecsInvalid(problems)
+        if format == "json":
+            here.format = "text"  # stdout is for what was written
+        here.report(problems)
         if held is not None:
             apply(held, result.changes)
     _say(result, output, dry_run, format)
@@ -113,7 +127,10 @@ def _check(result: Compilation, crds: str | None) -> list[Problem]:
         found = Path(crds)
         paths = sorted(found.rglob("*.y*ml")) if found.is_dir() else [found]
         files = {str(path): path.read_bytes() for path in paths}
-    return check_objects(_rendered(result), read_crds(files))
+    kinds = read_crds(files)
+    if crds is not None and not kinds:
+        raise click.UsageError(f"there is no CustomResourceDefinition in {crds}")
+    return check_objects(_rendered(result), kinds)
 
 
 def _once(problems: list[Problem]) -> Iterator[Problem]:
@@ -167,26 +184,27 @@ def _say(result: Compilation, output: str, dry_run: bool, format: str) -> None:
         }
         click.echo(json.dumps(data, indent=2))
         return
+    say = partial(click.echo, err=format != "text")
     for placed in result.units:
         outcome = placed.outcome
         for note in outcome.notes:
             if outcome.plan is not None:
                 plan = outcome.plan
-                click.echo(f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}")
+                say(f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}")
     number = len({str(p.outcome.plan.unit) for p in result.units if p.outcome.plan is not None})
     units = f"{number} unit{'s' * (number != 1)}"
     total = len(added) + len(changed) + len(removed)
     if not total:
-        click.echo(f"{units} in {output}: nothing to change")
+        say(f"{units} in {output}: nothing to change")
         return
     if total <= 40:
         for sign, paths in (("+", added), ("~", changed), ("-", removed)):
             for path in paths:
-                click.echo(f"{sign} {path}")
+                say(f"{sign} {path}")
     named = ((added, "added"), (changed, "changed"), (removed, "removed"))
     parts = [f"{len(paths)} {name}" for paths, name in named if paths]
     files = "files would be" if dry_run else "files"
-    click.echo(f"{units} in {output}, {files}: {', '.join(parts)}")
+    say(f"{units} in {output}, {files}: {', '.join(parts)}")
 
 
 def _counts(result: Compilation) -> tuple[list[str], list[str], list[str]]:

@@ -130,6 +130,32 @@ def test_the_specs_folder_may_be_the_output(specs: Path, capsys: Capture) -> Non
     assert "nothing to change" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", ["json", "github", "sarif"])
+def test_wrong_specs_are_reported_as_validate_does(specs: Path, form: str, capsys: Capture) -> None:
+    (specs / "users.yaml").write_text(HANDLER.replace("3000", "0"))
+    assert run(["validate", "specs", "--format", form]) == 3
+    told = capsys.readouterr().out
+    assert compiled("--format", form) == 3
+    assert capsys.readouterr().out == told != ""
+
+
+def test_a_report_leaves_the_other_words_to_stderr(specs: Path, capsys: Capture) -> None:
+    (specs / "users.yaml").write_text(HANDLER.replace(":1.0.0", ":latest"))
+    assert compiled("--format", "sarif") == 0
+    captured = capsys.readouterr()
+    results = json.loads(captured.out)["runs"][0]["results"]
+    assert {result["ruleId"] for result in results} == {"policy-latest"}
+    assert "1 unit in deploy, files: " in captured.err
+
+
+def test_crds_that_could_check_nothing(specs: Path, capsys: Capture) -> None:
+    assert compiled("--crds", "specs") == 2
+    assert "--check" in capsys.readouterr().err
+    pytest.importorskip("kubernetes_validate")
+    assert compiled("--check", "--crds", "specs") == 2
+    assert "there is no CustomResourceDefinition in specs" in capsys.readouterr().err
+
+
 def test_check_without_the_extra_says_what_to_install(
     specs: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
