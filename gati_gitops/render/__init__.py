@@ -17,7 +17,6 @@ from gati_gitops.render.resource import Resource
 from gati_gitops.render.target import build
 from gati_gitops.yamlio.goyaml_read import GoYamlError
 from gati_gitops.yamlio.goyaml_scalars import plain
-from gati_gitops.yamlio.goyaml_write import write_documents
 
 __all__ = [
     "Broken",
@@ -44,9 +43,10 @@ class RenderResult:
     def to_yaml(self) -> bytes:
         """The bytes that `kustomize build` prints."""
         try:
-            return write_documents(resource.obj for resource in self.resources)
+            texts = [resource.text() for resource in self.resources]
         except GoYamlError as error:
             raise wrapped(error, self.path) from error
+        return "\n---\n".join([*texts[:-1], *(f"{text}\n" for text in texts[-1:])]).encode()
 
 
 def render(files: FileSystem, path: str) -> RenderResult:

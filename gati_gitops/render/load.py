@@ -11,6 +11,8 @@ from gati_gitops.render.errors import Broken, RenderError, Unsupported
 from gati_gitops.render.files import FileSystem, is_within, join
 from gati_gitops.render.openapi import Schema
 from gati_gitops.render.resource import Resource
+from gati_gitops.yamlio.goyaml_fast import read_drafts
+from gati_gitops.yamlio.goyaml_patterns import Draft
 from gati_gitops.yamlio.goyaml_read import (
     GoYamlError,
     decode,
@@ -139,6 +141,9 @@ def wrapped(error: GoYamlError, file: str) -> RenderError:
 
 def resources_from(text: str, file: str) -> list[Resource]:
     """The resources of a manifest; lists of objects count as the objects."""
+    drafts = read_drafts(text)
+    if drafts and all(map(_is_plain, drafts)):
+        return [Resource(draft, file, blank=False) for draft in drafts]
     try:
         documents = read_resources(text)
     except GoYamlError as error:
@@ -164,6 +169,16 @@ def resources_from(text: str, file: str) -> list[Resource]:
             check_metadata(item, file)
         queue.extend(inner)
     return result
+
+
+def _is_plain(draft: Draft) -> bool:
+    """Whether `check_metadata` has nothing to say, and there is no list to unpack."""
+    annotations = draft.shape.tree["metadata"].get("annotations", {})
+    return (
+        not draft.kind.endswith("List")
+        and type(annotations) is dict
+        and _MEMORY.isdisjoint(annotations)
+    )
 
 
 def _is_empty(document: Any) -> bool:

@@ -13,6 +13,7 @@ from gati_gitops.render.config import References
 from gati_gitops.render.errors import Broken
 from gati_gitops.render.fieldspec import split_path
 from gati_gitops.render.resource import NOWHERE, Gvk, Id, ResMap, Resource, split_api_version
+from gati_gitops.yamlio.goyaml_patterns import Shape
 from gati_gitops.yamlio.goyaml_scalars import is_null, new_string, text_of, untagged_over
 
 # Field name -> (kinds referred to by this very field, with its path; fields below it).
@@ -25,16 +26,34 @@ def fix_references(resources: ResMap, references: References) -> None:
         for name in dict.fromkeys(name for _, name, _ in resource.previous):
             candidates.setdefault(name, []).append(resource)
     trees: dict[tuple[str, str], Branch] = {}
+    silent: dict[tuple[Shape, str, str], bool] = {}
     for resource in resources:
         original = resource.original_id(resources.schema)
         key = (original.api_version, original.kind)
         if key not in trees:
             trees[key] = _tree(references, *key)
-        if trees[key]:
+        if not trees[key]:
+            continue
+        if resource.draft is not None and not candidates and resource.kind != "RoleBinding":
+            shape = resource.draft.shape
+            if (shape, *key) not in silent:
+                silent[(shape, *key)] = _is_silent(shape, trees[key], resource, resources)
+            if not silent[(shape, *key)]:
+                _Referrer(resource, resources, candidates).walk(resource.obj, trees[key])
+        else:
             referrer = _Referrer(resource, resources, candidates)
             if resource.kind == "RoleBinding":
                 referrer.check_subjects()
             referrer.walk(resource.obj, trees[key])
+
+
+def _is_silent(shape: Shape, tree: Branch, resource: Resource, resources: ResMap) -> bool:
+    """Whether objects of the shape have all they refer by where names are expected."""
+    try:
+        _Referrer(resource, resources, {}).walk(shape.tree, tree)
+    except Broken:
+        return False
+    return True
 
 
 def _tree(references: References, api_version: str, kind: str) -> Branch:

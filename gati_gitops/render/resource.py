@@ -14,7 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from gati_gitops.render.errors import Broken
 from gati_gitops.render.openapi import Schema
+from gati_gitops.yamlio.goyaml_drafts import draft_text
+from gati_gitops.yamlio.goyaml_patterns import Draft
 from gati_gitops.yamlio.goyaml_scalars import is_null, text_of, untagged_over
+from gati_gitops.yamlio.goyaml_write import write_document
 
 NOWHERE: Final = "_non_namespaceable_"
 
@@ -58,12 +61,14 @@ def effective_namespace(schema: Schema, api_version: str, kind: str, namespace: 
 
 class Resource:
     __slots__ = (
-        "_id", "behavior", "blank", "file", "kind_change", "name_change", "needs_hash", "obj",
-        "origin", "prefixes", "previous", "suffixes", "transformations", "variables",
+        "_id", "_obj", "behavior", "blank", "draft", "file", "kind_change", "name_change",
+        "needs_hash", "origin", "prefixes", "previous", "suffixes", "transformations", "variables",
     )  # fmt: skip
 
-    def __init__(self, obj: dict[str, Any], file: str = "", *, blank: bool = True) -> None:
-        self.obj = obj
+    def __init__(self, obj: dict[str, Any] | Draft, file: str = "", *, blank: bool = True) -> None:
+        # What was read, as long as nobody has asked for the object.
+        self.draft = obj if type(obj) is Draft else None
+        self._obj: Any = obj
         self.file = file
         # Whether some key may have no value at all.
         self.blank = blank
@@ -81,21 +86,52 @@ class Resource:
         self.transformations: list[dict[str, Any]] = []
 
     @property
+    def obj(self) -> dict[str, Any]:
+        """The object, for whoever looks into it or changes it."""
+        if self.draft is not None:
+            self._obj = self.draft.filled()
+            self.draft = None
+        obj: dict[str, Any] = self._obj
+        return obj
+
+    @obj.setter
+    def obj(self, obj: dict[str, Any]) -> None:
+        self._obj = obj
+        self.draft = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.draft is None and not self._obj
+
+    def text(self) -> str:
+        """The object as kustomize prints it."""
+        text = None if self.draft is None else draft_text(self.draft)
+        return write_document(self.obj) if text is None else text
+
+    @property
     def api_version(self) -> str:
+        if self.draft is not None:
+            return self.draft.api_version
         value = self.obj.get("apiVersion")
         return value if type(value) is str else _scalar_text(value)
 
     @property
     def kind(self) -> str:
+        if self.draft is not None:
+            return self.draft.kind
         value = self.obj.get("kind")
         return value if type(value) is str else _scalar_text(value)
 
     @property
     def name(self) -> str:
+        if self.draft is not None:
+            return self.draft.name
         return self._meta("name")
 
     @property
     def namespace(self) -> str:
+        if self.draft is not None:
+            return self.draft.namespace
         return self._meta("namespace")
 
     def _meta(self, field: str) -> str:
@@ -202,20 +238,26 @@ class ResMap:
         index[key] = resource
         self.items.append(resource)
 
-    def extend(self, resources: Iterable[Resource]) -> None:
+    def extend(self, resources: ResMap | Iterable[Resource]) -> None:
+        if isinstance(resources, ResMap):
+            mine, theirs = self.index(), resources.index()
+            if len(theirs) == len(resources) and mine.keys().isdisjoint(theirs):
+                mine.update(theirs)
+                self.items += resources.items
+                return
         for resource in resources:
             self.append(resource)
 
     def drop_empty(self) -> None:
-        if not all(resource.obj for resource in self.items):
-            self.items = [resource for resource in self.items if resource.obj]
+        if any(resource.is_empty for resource in self.items):
+            self.items = [resource for resource in self.items if not resource.is_empty]
             self._index = None
 
     def by_any_id(self) -> dict[Id, list[Resource]]:
         """Every id that a resource has or had."""
         found: dict[Id, list[Resource]] = {}
         for resource in self.items:
-            if not resource.obj:
+            if resource.is_empty:
                 continue
             current = resource.id(self.schema)
             found.setdefault(current, []).append(resource)

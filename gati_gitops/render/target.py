@@ -42,6 +42,7 @@ from gati_gitops.render.variables import (
     merge_variable,
     resolve_variables,
 )
+from gati_gitops.yamlio.goyaml_patterns import Draft
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
 
 Fields = dict[str, Any]
@@ -151,7 +152,12 @@ def _drop_local(resources: ResMap) -> None:
     kept = []
     for resource in resources:
         local = "false"
-        if "annotations" in resource.obj.get("metadata", ()):
+        if resource.draft is not None:
+            annotations = resource.draft.shape.tree["metadata"].get("annotations", ())
+            may_be_local = _LOCAL in annotations
+        else:
+            may_be_local = "annotations" in resource.obj.get("metadata", ())
+        if may_be_local:
             local = resource.texts("annotations").get(_LOCAL, "false")
         if not resource.name or not resource.kind:
             raise Broken("missing metadata.name in object", file=resource.file)
@@ -163,22 +169,26 @@ def _drop_local(resources: ResMap) -> None:
 
 
 _LOCAL = "config.kubernetes.io/local-config"
-_OWN_ANNOTATIONS = (
-    "internal.config.kubernetes.io/path",
-    "internal.config.kubernetes.io/index",
-    "internal.config.kubernetes.io/seqindent",
-    "internal.config.kubernetes.io/id",
-    "internal.config.kubernetes.io/annotations-migration-resource-id",
-    "config.kubernetes.io/path",
-    "config.kubernetes.io/index",
-    "config.k8s.io/id",
-    "config.kubernetes.io/origin",
-    "alpha.config.kubernetes.io/transformations",
+_OWN_ANNOTATIONS = frozenset(
+    (
+        "internal.config.kubernetes.io/path",
+        "internal.config.kubernetes.io/index",
+        "internal.config.kubernetes.io/seqindent",
+        "internal.config.kubernetes.io/id",
+        "internal.config.kubernetes.io/annotations-migration-resource-id",
+        "config.kubernetes.io/path",
+        "config.kubernetes.io/index",
+        "config.k8s.io/id",
+        "config.kubernetes.io/origin",
+        "alpha.config.kubernetes.io/transformations",
+    )
 )
 
 
 def _finish(resource: Resource) -> None:
     """Annotations leave as strings; kustomize's own stay behind."""
+    if resource.draft is not None and _is_finished(resource.draft):
+        return
     metadata = resource.obj["metadata"]
     annotations = metadata.get("annotations")
     if annotations is None and "annotations" not in metadata:
@@ -192,6 +202,21 @@ def _finish(resource: Resource) -> None:
         metadata["annotations"] = texts
     else:
         del metadata["annotations"]
+
+
+def _is_finished(draft: Draft) -> bool:
+    metadata = draft.shape.tree["metadata"]
+    if "annotations" not in metadata:
+        return True
+    annotations = metadata["annotations"]
+    return (
+        bool(annotations)
+        and _OWN_ANNOTATIONS.isdisjoint(annotations)
+        and all(
+            type(line) is int and isinstance(draft.value(line), str)
+            for line in annotations.values()
+        )
+    )
 
 
 class _Target:

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from gati_gitops.render import config as configs
 from gati_gitops.render.errors import Broken
-from gati_gitops.render.fieldspec import FieldSpec, put_text, visit
+from gati_gitops.render.fieldspec import FieldSpec, put_text, split_path, visit, walk
 from gati_gitops.render.resource import ResMap, Resource, split_api_version
 from gati_gitops.render.selectors import go_regex
+from gati_gitops.yamlio.goyaml_patterns import Shape
 from gati_gitops.yamlio.goyaml_scalars import (
     Cell,
     is_null,
@@ -173,22 +175,50 @@ def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) 
     if matches is None:
         return
 
-    def put(parent: Any, field: Any) -> None:
-        old = parent[field]
+    def changed(old: Any) -> Any:
         if is_null(old):
-            return
+            return old
         if isinstance(old, (dict, list)):
             raise Broken("an image must be a string", field="images")
         text = text_of(old)
-        if matches(text):
-            parent[field] = untagged_over(old, _new_image(text, image))
+        return untagged_over(old, _new_image(text, image)) if matches(text) else old
 
+    def put(parent: Any, field: Any) -> None:
+        parent[field] = changed(parent[field])
+
+    is_usual = specs is configs.default().images
     for resource in resources:
         if resource.kind == "CustomResourceDefinition":
             continue
-        _walk_containers(resource.obj, put)
-        for spec in specs:
-            visit(resource, spec._replace(create=False), put, None)
+        draft = resource.draft
+        lines = None if draft is None or not is_usual else _image_lines(draft.shape)
+        if draft is None or lines is None:
+            _walk_containers(resource.obj, put)
+            for spec in specs:
+                visit(resource, spec._replace(create=False), put, None)
+        else:
+            for line in lines:
+                old = draft.value(line)
+                new = changed(old)
+                if new is not old:
+                    draft.edits[line] = new
+
+
+@lru_cache(maxsize=1024)
+def _image_lines(shape: Shape) -> list[int] | None:
+    """The lines of images in documents of a shape, as often as they would be visited."""
+    found: list[Any] = []
+
+    def note(parent: Any, field: Any) -> None:
+        found.append(parent[field])
+
+    try:
+        _walk_containers(shape.tree, note)
+        for spec in configs.default().images:
+            walk(shape.tree, split_path(spec.path), 0, note, None, spec)
+    except Broken:
+        return None
+    return found if all(type(line) is int for line in found) else None
 
 
 @lru_cache(maxsize=4096)

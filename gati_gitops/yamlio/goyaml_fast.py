@@ -13,8 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from operator import itemgetter
+from sys import intern
 from typing import Any, Final
 
+from gati_gitops.yamlio.goyaml_patterns import Documents, Draft, Pattern, Row, drafts
 from gati_gitops.yamlio.goyaml_scalars import BLANK, Quoted, resolve, resolve_config
 
 _VALUE = (
@@ -38,11 +41,10 @@ _ALLOWED: Final = bytes([10, *range(32, 127)])
 
 # What a line can be.
 _NOTHING, _FOREIGN, _FIELD, _SCALAR, _KEY, _BLOCK, _MAPPING, _SEQUENCE, _SEPARATOR = range(9)
-Row = tuple[int, int, int, str, Any]
-"""What it is, its column, the width of its dashes, its key, its value."""
-
-_SKIP: Final[Row] = (_NOTHING, 0, 0, "", None)
-_STOP: Final[Row] = (_FOREIGN, 0, 0, "", None)
+_SKIP: Final[Row] = (_NOTHING, 0, 0, "", None, "0 0 0 ", "")
+_STOP: Final[Row] = (_FOREIGN, 0, 0, "", None, "1 0 0 ", "")
+_LINE: Final[Row] = (_SEPARATOR, 0, 0, "", None, "8 0 0 ", "")
+_SHAPE_OF: Final = itemgetter(5)
 
 
 # Most lines of a repository are the same in file after file.
@@ -52,7 +54,7 @@ def resource_row(line: str) -> Row:
     if not raw:
         return row
     value = Quoted(raw[1:-1]) if raw[0] in "\"'" else resolve(raw)
-    return row[0], row[1], row[2], row[3], value
+    return (*row[:4], value, *row[5:])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -61,7 +63,7 @@ def config_row(line: str) -> Row:
     if not raw:
         return row
     value = raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
-    return row[0], row[1], row[2], row[3], value
+    return (*row[:4], value, *row[5:])
 
 
 def _row(line: str) -> tuple[Row, str]:
@@ -72,30 +74,66 @@ def _row(line: str) -> tuple[Row, str]:
     if key is None and raw is None:
         return (_STOP if dashes else _SKIP), ""
     here, width, key = len(indent), len(dashes), key or ""
+    what, value = _FIELD, None
     if raw is None:
-        return (_KEY, here, width, key, None), ""
-    if raw[0] == "|":
-        return (_BLOCK, here, width, key, raw[1:]), ""
-    if raw in ("{}", "[]"):
-        return (_MAPPING if raw == "{}" else _SEQUENCE, here, width, key, None), ""
-    if not width and not key:
-        return ((_SEPARATOR, 0, 0, "", None) if raw == "---" and not here else _STOP), ""
-    return (_SCALAR if width else _FIELD, here, width, key, None), raw
+        what = _KEY
+    elif raw[0] == "|":
+        what, value = _BLOCK, raw[1:]
+    elif raw in ("{}", "[]"):
+        what = _MAPPING if raw == "{}" else _SEQUENCE
+    elif width:
+        what = _SCALAR
+    elif not key:
+        return (_LINE if raw == "---" and not here else _STOP), ""
+    row = (what, here, width, key, value, intern(f"{what} {here} {width} {key}"), line)
+    return row, raw if what in (_FIELD, _SCALAR) else ""
 
 
-class Documents(list[Any]):
-    """What a text holds; `blank` when some key of it has no value at all."""
-
-    blank = False
-
-
-def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as calls cost a third
-    text: str, row: Callable[[str], Row] = resource_row
-) -> Documents | None:
+def read_block_style(text: str, row: Callable[[str], Row] = resource_row) -> Documents | None:
     """The documents of a text, or None when it is not all in plain block style."""
-    if text.encode().translate(None, _ALLOWED) or _STEERING.search(text):
+    if not _is_usual(text):
         return None
     blank = BLANK if row is resource_row else None
+    lines = text.split("\n")
+    if "|" in text:
+        # Perhaps a literal block, whose lines are none of ours.
+        return _read(lines, row, blank)
+    rows = [*map(row, lines)]
+    pattern = _pattern(tuple(map(_SHAPE_OF, rows)))
+    return None if pattern is None else pattern.filled(rows, blank)
+
+
+def read_drafts(text: str) -> list[Draft] | None:
+    """The objects of a text as drafts, or None when it takes more to read them."""
+    if "|" in text or not _is_usual(text):
+        return None
+    rows = [*map(resource_row, text.split("\n"))]
+    pattern = _pattern(tuple(map(_SHAPE_OF, rows)))
+    return None if pattern is None else drafts(rows, pattern)
+
+
+def _is_usual(text: str) -> bool:
+    return not text.encode().translate(None, _ALLOWED) and not _STEERING.search(text)
+
+
+@lru_cache(maxsize=1 << 10)
+def _pattern(shapes: tuple[str, ...]) -> Pattern | None:
+    numbered = [_numbered(number, shape) for number, shape in enumerate(shapes)]
+    rows = iter(numbered)
+    documents = _read([""] * len(shapes), lambda _: next(rows), len(shapes))
+    if documents is None:
+        return None
+    return Pattern(documents, [here + width for _, here, width, *_ in numbered])
+
+
+def _numbered(number: int, shape: str) -> Row:
+    what, here, width, key = shape.split(" ")
+    return int(what), int(here), int(width), key, number, shape, ""
+
+
+def _read(  # noqa: C901 - one loop over the lines; parts of it as calls cost a third
+    lines: list[str], row: Callable[[str], Row], blank: Any
+) -> Documents | None:
     documents = Documents()
     # Open containers, outermost first, and the columns that their entries stand in.
     open_: list[Any] = []
@@ -107,11 +145,10 @@ def read_block_style(  # noqa: C901 - one loop over the lines; parts of it as ca
     gap = ""
     gaps = 0
     skip = 0
-    lines = text.split("\n")
     for number, line in enumerate(lines):
         if number < skip:
             continue
-        what, here, dashes, key, value = row(line)
+        what, here, dashes, key, value, _, _ = row(line)
         if what == _FIELD and here == column and type(top) is dict:
             # By far the most common line: one more field of the mapping at hand.
             if key in top:

@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gati_gitops.yamlio.goyaml_fast import Documents, config_row, read_block_style
+from gati_gitops.yamlio.goyaml_fast import config_row, read_block_style
+from gati_gitops.yamlio.goyaml_patterns import Documents
 from gati_gitops.yamlio.goyaml_scalars import (
     BLANK,
     Odd,

@@ -302,6 +302,11 @@ def _scientific(sign: str, digits: str, power: int) -> str:
 
 def through_json(number: float) -> int | float:
     """What is left of a float after a trip through JSON and back."""
-    if math.isfinite(number) and number == int(number) and -_INT64 <= number < _UINT64:
+    if not math.isfinite(number) or number != int(number) or not -_INT64 <= number < _UINT64:
+        return number
+    # Go writes the fewest digits that mean this float, and zeros after them.
+    mantissa, _, exponent = f"{number!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    if not exponent:
         return int(number)
-    return number
+    return int(whole + fraction) * 10 ** (int(exponent) - len(fraction))

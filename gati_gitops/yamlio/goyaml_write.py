@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from functools import cmp_to_key, lru_cache
 from typing import Any, Final
 
@@ -39,19 +38,13 @@ _SHORT: Final = {
 }  # fmt: skip
 
 
-def write_documents(documents: Iterable[Any]) -> bytes:
-    """All documents, separated by `---`."""
+def write_document(document: Any) -> str:
+    """One document, without the end of its last line."""
+    if not document:
+        return "{}"
     lines: list[str] = []
-    for document in documents:
-        if lines:
-            lines.append("---")
-        if document:
-            _mapping(document, "", "", lines)
-        else:
-            lines.append("{}")
-    if lines:
-        lines.append("")
-    return "\n".join(lines).encode()
+    _mapping(document, "", "", lines)
+    return "\n".join(lines)
 
 
 def write_lines(value: Any) -> list[str]:
@@ -74,7 +67,7 @@ def write_lines(value: Any) -> list[str]:
 
 def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) -> None:
     deeper = indent + "  "
-    for key, spelled in _ordered(tuple(value)):
+    for key, spelled in ordered(tuple(value)):
         item = value[key]
         kind = type(item)
         if kind is str:
@@ -92,7 +85,7 @@ def _mapping(value: dict[str, Any], lead: str, indent: str, lines: list[str]) ->
         elif kind is int:
             lines.append(f"{lead}{spelled} {item}")
         else:
-            _item(item, f"{lead}{spelled} ", indent, deeper, lines)
+            write_item(item, f"{lead}{spelled} ", indent, deeper, lines)
         lead = indent
 
 
@@ -113,15 +106,15 @@ def _sequence(value: list[Any], lead: str, indent: str, lines: list[str]) -> Non
         if type(item) is dict and item:
             _mapping(item, lead, deeper, lines)
         else:
-            _item(item, lead, indent, deeper, lines)
+            write_item(item, lead, indent, deeper, lines)
         lead = rest
 
 
-def _item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> None:
+def write_item(item: Any, lead: str, indent: str, deeper: str, lines: list[str]) -> None:
     if isinstance(item, str):
         lines.append(_long(item, lead, _spelling(item), deeper))
     elif isinstance(item, Cell):
-        _item(item.value, lead, indent, deeper, lines)
+        write_item(item.value, lead, indent, deeper, lines)
     elif isinstance(item, dict) and item:
         _mapping(item, lead, deeper, lines)
     elif isinstance(item, list) and item:
@@ -245,7 +238,7 @@ def _text(text: str, indent: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def _ordered(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def ordered(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     plain = all(key.isalpha() and key.isascii() for key in keys)
     ordered = sorted(keys) if plain else sorted(keys, key=cmp_to_key(_compare))
     return tuple((key, _key(key)) for key in ordered)
