@@ -180,14 +180,16 @@ def _capabilities(unit: LinkedUnit) -> Iterator[Problem]:
     for number, name in enumerate(unit.module.capabilities):
         if capabilities.known(name):
             continue
+        # The published schema takes any word, and old documents have theirs; a typo is no such.
         meant = capabilities.suggestion(name)
         every = ", ".join(capabilities.CAPABILITIES)
         yield Problem(
             "unknown-capability",
-            f"there is no capability {name}; it would grant nothing",
+            f"there is no capability {name}; it {'would grant' if meant else 'grants'} nothing",
             unit.doc.place("spec", "capabilities", number),
             f"spec.capabilities[{number}]",
             f"did you mean {meant}?" if meant else f"use one of: {every}",
+            Severity.ERROR if meant else Severity.WARNING,
         )
 
 

@@ -239,15 +239,20 @@ def test_wasm_that_nothing_runs_is_worth_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("capability", "remedy"),
+    ("capability", "remedy", "is_error"),
     [
-        ("databse:read", "did you mean database:read?"),
-        ("Network", "did you mean network?"),
-        ("NET_ADMIN", "use one of: network, "),
+        ("databse:read", "did you mean database:read?", True),
+        ("Network", "did you mean network?", True),
+        ("NET_ADMIN", "use one of: network, ", False),
+        ("gpu", "use one of: network, ", False),
     ],
 )
-def test_an_unknown_capability_is_an_error_at_its_line(capability, remedy):
-    (problem,) = problems(module(capabilities=["storage", capability]))
+def test_a_misspelt_capability_is_an_error_and_another_word_a_warning(capability, remedy, is_error):
+    db = module(capabilities=["storage", capability])
+    if is_error:
+        (problem,) = problems(db)
+    else:
+        (problem,) = compiled({"gati.yaml": project(), "0.yaml": db}).warnings
     assert (problem.code, problem.field) == ("unknown-capability", "spec.capabilities[1]")
     assert remedy in problem.remedy and problem.place.line > 10
 

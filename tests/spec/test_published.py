@@ -6,6 +6,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gati_gitops.plan.check import check
 from gati_gitops.spec.load import load
 
 EXAMPLES = """\
@@ -157,3 +158,7 @@ def test_what_the_published_schemas_allow_loads(document: dict[str, Any]) -> Non
 
     (doc,) = (*specs.handlers, *specs.modules, *specs.versions)
     assert doc.data == document
+    # A version compiles with its handler only, and weights are traffic, which adds up.
+    if document["kind"] != "GatiVersion":
+        problems = check(specs)
+        assert {problem.code for problem in problems if problem.is_error} <= {"weights-sum"}
