@@ -3,7 +3,7 @@
 from typing import Any
 
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gati_gitops.plan.check import check
@@ -151,6 +151,15 @@ Quoting.add_representer(
 
 
 @given(DOCUMENTS)
+@example(
+    {
+        "apiVersion": "gati.dev/v1alpha1",
+        "kind": "GatiModule",
+        "metadata": {"name": "vision"},
+        "spec": {"moduleName": "Vision", "moduleType": "oci", "runtime": "cuda", "replicas": 1,
+                 "image": "vision:1", "port": 50051, "capabilities": ["gpu", "NET_ADMIN"]},
+    }
+)  # fmt: skip
 def test_what_the_published_schemas_allow_loads(document: dict[str, Any]) -> None:
     # Without aliases, which PyYAML writes for values that are the same object.
     Quoting.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
