@@ -89,10 +89,10 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
 def _sync(run: Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[str, bool]) -> Tree:
     """What the cluster's engine needs to sync it."""
     before, owner = run.output.files(f"clusters/{cluster}"), run.owner(env)
+    record = run.output.record(f"clusters/{cluster}/{RECORD}")
     if owner.source == run.source:
-        target = target_of(run.specs.project, env, cluster)
+        target = target_of(run.specs.project, env, cluster, record)
     else:
-        record = run.output.record(f"clusters/{cluster}/{RECORD}")
         target = recorded_target(record, owner.project, env, cluster)
     crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
     return sync_files(target, units, crds, wide, before, owner.file) if target else {}

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
-from tests.compile.kit import document, handler, objects, tree_of
-from tests.engines.kit import found, many, settings, specs
+from tests.compile.kit import document, handler, objects, project, tree_of
+from tests.engines.kit import REPOSITORY, found, many, settings, specs
 from tests.golden.cases import HERE, read
 
 ROOT = Path(__file__).parents[2]
@@ -72,8 +72,8 @@ def test_a_remote_cluster_by_name_and_by_server():
         tree = tree_of({**specs(), "gati.yaml": settings(where)})
         spec = application(tree)["spec"]
         assert spec["destination"] == {**where, "namespace": "shop"}
-        for project in found(tree, "AppProject").values():
-            for item in project["spec"]["destinations"]:
+        for permitted in found(tree, "AppProject").values():
+            for item in permitted["spec"]["destinations"]:
                 assert item.items() >= where.items()
 
 
@@ -91,6 +91,23 @@ def test_a_project_of_units_holds_their_kinds_in_their_namespaces_from_one_repos
     assert kinds == sorted(UNIT_KINDS)
     for name in ("prod.east.shop", "prod.east.other"):
         assert application(tree, name)["spec"]["project"] == "prod.east.units"
+
+
+def test_routes_that_live_elsewhere_are_permitted_there_and_can_still_be_pruned_later():
+    def gati(**routing):
+        cluster = {"sync": {}, "routing": routing}
+        return project({"prod": {"clusters": {"east": cluster}}}, sync={"repository": REPOSITORY})
+
+    def permitted(tree):
+        spec = found(tree, "AppProject")["prod.east.units"]["spec"]
+        return [item["namespace"] for item in spec["destinations"]]
+
+    before = tree_of({**specs(), "gati.yaml": gati(routeNamespace="infra")})
+    route = objects(before, "overlays/prod/east/shop/handler-users/route.yaml")[0]
+    assert route["metadata"]["namespace"] == "infra"
+    assert permitted(before) == ["infra", "shop"]
+    assert permitted(tree_of({**specs(), "gati.yaml": gati()}, before)) == ["infra", "shop"]
+    assert permitted(tree_of({**specs(), "gati.yaml": gati()})) == ["shop"]
 
 
 def test_the_other_project_holds_namespaces_and_crds_by_name_and_nothing_in_a_namespace():

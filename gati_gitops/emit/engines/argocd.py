@@ -66,7 +66,8 @@ def _application(target: Target, root: Root) -> Object:
 
 def _units_project(target: Target, roots: Sequence[Root]) -> Object:
     """May hold what units are made of, in their namespaces, and nothing of the cluster's own."""
-    namespaces = sorted({root.namespace for root in roots if not root.guarded})
+    own = {root.namespace for root in roots if not root.guarded}
+    namespaces = sorted(own.union(target.route_namespaces))
     return _project(
         target,
         "units",

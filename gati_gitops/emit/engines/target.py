@@ -7,7 +7,7 @@ cluster, but not the settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from gati_gitops.emit.engines.roots import Root
 from gati_gitops.errors import Place, Refused
 from gati_gitops.plan.naming import MANAGER, UNIT_LABEL, shorten
+from gati_gitops.plan.units import routing
 from gati_gitops.spec.common import Model
 from gati_gitops.spec.project import GatiProject
 from gati_gitops.spec.sync import ClusterSync, Sync
@@ -28,6 +29,7 @@ class _Record(Model):
     root: str
     sync: Sync
     cluster: ClusterSync
+    route_namespaces: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Target:
     root: str
     sync: Sync
     here: ClusterSync
+    route_namespaces: tuple[str, ...] = ()
+    """Where routes live, or once lived, that do not live beside their Services."""
 
     def at(self, folder: str) -> str:
         """A folder of ours, as seen from the repository's root."""
@@ -61,17 +65,32 @@ class Target:
 
     def record(self) -> dict[str, Any]:
         """What another source needs to write the same."""
-        record = _Record(format=FORMAT, root=self.root, sync=self.sync, cluster=self.here)
+        record = _Record(
+            format=FORMAT,
+            root=self.root,
+            sync=self.sync,
+            cluster=self.here,
+            route_namespaces=list(self.route_namespaces) or None,
+        )
         return record.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
-def target_of(project: GatiProject, env: str, cluster: str) -> Target | None:
-    """As gati.yaml says; None where it names no repository."""
+def target_of(
+    project: GatiProject, env: str, cluster: str, before: Mapping[str, Any]
+) -> Target | None:
+    """As gati.yaml says; None where it names no repository. ``before`` is the record so far."""
     spec = project.spec
     if spec.sync is None:
         return None
-    here = spec.environments[env].clusters[cluster].sync or ClusterSync()
-    return Target(project.metadata.name, env, cluster, spec.output.root, spec.sync, here)
+    environment = spec.environments[env]
+    here = environment.clusters[cluster].sync or ClusterSync()
+    target = Target(project.metadata.name, env, cluster, spec.output.root, spec.sync, here)
+    # What an engine may not touch it cannot prune either, and an old route wins over a new one.
+    known = before.get("routeNamespaces")
+    names = {name for name in known if isinstance(name, str)} if isinstance(known, list) else set()
+    if (now := routing(environment, cluster).route_namespace) is not None:
+        names.add(now)
+    return replace(target, route_namespaces=tuple(sorted(names)))
 
 
 def recorded_target(data: Mapping[str, Any], project: str, env: str, cluster: str) -> Target | None:
@@ -93,4 +112,5 @@ def recorded_target(data: Mapping[str, Any], project: str, env: str, cluster: st
             remedy="use the compiler that wrote it, or a newer one",
             place=place,
         )
-    return Target(project, env, cluster, record.root, record.sync, record.cluster)
+    namespaces = tuple(record.route_namespaces or ())
+    return Target(project, env, cluster, record.root, record.sync, record.cluster, namespaces)
