@@ -71,6 +71,8 @@ class Release:
     calls: tuple[Call, ...] = ()
     added: tuple[Added, ...] = ()
     """Objects that templates made."""
+    metrics_port: int = 0
+    """Where metrics are read, if not on the port itself; Prometheus finds only declared ports."""
 
     @property
     def name(self) -> str:

@@ -80,7 +80,15 @@ def release(
         runtime_class=_runtime_class(unit, workload, around),
         calls=called,
         added=added,
+        metrics_port=_metrics_port(workload),
     )
+
+
+def _metrics_port(workload: RunningWorkload) -> int:
+    own = workload.metrics
+    if own is None or not own.scrape or own.port in (None, workload.port):
+        return 0
+    return own.port or 0
 
 
 def _priority_class(workload: RunningWorkload, around: Around) -> str:
@@ -111,6 +119,8 @@ def _borrowed(
         found["priorityClass"] = around.defaults.priority_class
     if _runtime_class(unit, workload, around) != _runtime_class(unit, workload, Around()):
         found["runtimeClass"] = around.defaults.wasm_runtime_class
+    if _metrics_port(workload):
+        found["metricsPort"] = _metrics_port(workload)
     return found
 
 

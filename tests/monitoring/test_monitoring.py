@@ -84,13 +84,27 @@ def test_a_unit_says_where_its_metrics_are_or_that_it_has_none() -> None:
     assert f"{UNIT}/monitoring.yaml" not in tree("{}", handler(metrics={"scrape": False}))
 
 
-def test_metrics_are_not_part_of_the_pods() -> None:
+def test_a_port_for_metrics_alone_is_declared_because_prometheus_finds_no_other() -> None:
+    def ports(**spec: Any) -> dict[str, int]:
+        found = tree("{}", handler(**spec))
+        (path,) = [path for path in found if path.endswith("/deployment.yaml")]
+        (container,) = only(found, path)["spec"]["template"]["spec"]["containers"]
+        return {port["name"]: port["containerPort"] for port in container["ports"]}
+
+    assert ports(metrics={"port": 9100}) == {"http": 3000, "metrics": 9100}
+    assert ports(metrics={"port": 3000}) == {"http": 3000}
+    assert ports(metrics={"path": "/m"}) == {"http": 3000}
+    assert ports(metrics={"port": 9100, "scrape": False}) == {"http": 3000}
+
+
+def test_of_metrics_only_a_port_of_their_own_is_part_of_the_pods() -> None:
     def digest(**spec: Any) -> str:
         plan = compiled({"s.yaml": handler(**spec)}).units[0].outcome.plan
         assert plan is not None
         return plan.versions[0].digest
 
-    assert digest() == digest(metrics={"path": "/m"})
+    assert digest() == digest(metrics={"path": "/m"}) == digest(metrics={"port": 3000})
+    assert digest() != digest(metrics={"port": 9100})
 
 
 def test_objectives_reach_the_alerts() -> None:
@@ -106,10 +120,41 @@ def test_objectives_reach_the_alerts() -> None:
     assert {"GatiRolloutStuck", "GatiNoData", "GatiTargetDown"} <= alerts.keys()
 
 
-def test_no_rule_turns_missing_data_into_zero() -> None:
-    text = tree()["overlays/prod/eu/shop/_namespace/rules.yaml"].decode()
-    assert "vector(0)" not in text
-    assert " or " not in text
+def test_no_failures_are_a_ratio_of_zero_and_no_data_is_no_ratio(tmp_path: Path) -> None:
+    rules = only(tree(), "overlays/prod/eu/shop/_namespace/rules.yaml")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rules["spec"]["groups"]}))
+    labels = 'namespace="shop", gati_unit="handler-users", gati_version='
+    requests = f"gati_http_requests_total{{{labels}"
+    ratio = f"gati:error_ratio:rate5m{{{labels}"
+    test = {
+        "interval": "30s",
+        "input_series": [
+            {"series": f'{requests}"fine", status_code="200"}}', "values": "0+30x40"},
+            {"series": f'{requests}"bad", status_code="200"}}', "values": "0+30x40"},
+            {"series": f'{requests}"bad", status_code="500"}}', "values": "0+10x40"},
+            {"series": f'up{{{labels}"silent"}}', "values": "1x40"},
+        ],
+        "promql_expr_test": [
+            {
+                "expr": "gati:error_ratio:rate5m",
+                "eval_time": "15m",
+                "exp_samples": [
+                    {"labels": f'{ratio}"bad"}}', "value": 0.25},
+                    {"labels": f'{ratio}"fine"}}', "value": 0},
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
+    result = subprocess.run(
+        [tool("promtool"), "test", "rules", file], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_no_rule_makes_up_data() -> None:
+    assert b"vector(0)" not in tree()["overlays/prod/eu/shop/_namespace/rules.yaml"]
 
 
 def test_one_dashboard_for_the_project() -> None:

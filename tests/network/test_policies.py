@@ -25,6 +25,7 @@ from tests.compile.kit import (
     objects,
     project,
     tree_of,
+    version,
 )
 from tests.network.evaluator import Network, Peer
 from tests.network.world import (
@@ -111,6 +112,17 @@ def test_metrics_are_read_where_there_is_monitoring():
     assert not net.may(PROMETHEUS, pod["shop/handler-users-v1"], 3000)
     assert net.may(PROMETHEUS, pod["shop/module-db-1-0-0"], 50051)
     assert not net.may(STRANGER, pod["shop/handler-users-v1"], 9464)
+
+
+def test_metrics_are_read_on_the_port_of_each_version():
+    files = {
+        "users.yaml": handler(version="v2", port=4000, weight=10),
+        "v1.yaml": version("users", "v1", 90, port=3000, image="ghcr.io/acme/users:1"),
+        "gati.yaml": project(monitoring={"namespace": "monitoring"}),
+    }
+    net, pod = world(files)
+    assert net.may(PROMETHEUS, pod["shop/handler-users-v1"], 3000)
+    assert net.may(PROMETHEUS, pod["shop/handler-users-v2"], 4000)
 
 
 def test_metrics_are_not_read_where_a_unit_says_no():

@@ -41,24 +41,12 @@ def rules(namespace: str, project: str, monitoring: Monitoring) -> Object:
 
 def _signals(namespace: str) -> list[Object]:
     mine = f'namespace="{namespace}", gati_unit!=""'
-    requests = "gati_http_requests_total"
     duration = "gati_http_request_duration_seconds_bucket"
     return [
-        _record("gati:requests:rate5m", f"sum by ({_BY}) (rate({requests}{{{mine}}}[5m]))"),
-        _record(
-            "gati:errors:rate5m",
-            f'sum by ({_BY}) (rate({requests}{{{mine}, status_code=~"5.."}}[5m]))',
-        ),
-        _record(
-            "gati:error_ratio:rate5m",
-            f'sum by ({_BY}) (rate({requests}{{{mine}, status_code=~"5.."}}[5m]))'
-            f" / sum by ({_BY}) (rate({requests}{{{mine}}}[5m]))",
-        ),
-        _record(
-            "gati:error_ratio:rate1h",
-            f'sum by ({_BY}) (rate({requests}{{{mine}, status_code=~"5.."}}[1h]))'
-            f" / sum by ({_BY}) (rate({requests}{{{mine}}}[1h]))",
-        ),
+        _record("gati:requests:rate5m", _requests(mine, "5m")),
+        _record("gati:errors:rate5m", _errors(mine, "5m")),
+        _record("gati:error_ratio:rate5m", f"({_errors(mine, '5m')}) / {_requests(mine, '5m')}"),
+        _record("gati:error_ratio:rate1h", f"({_errors(mine, '1h')}) / {_requests(mine, '1h')}"),
         _record(
             "gati:latency_seconds:p99",
             f"histogram_quantile(0.99, sum by (le, {_BY}) (rate({duration}{{{mine}}}[5m])))",
@@ -67,6 +55,16 @@ def _signals(namespace: str) -> list[Object]:
         _record("gati:targets:up", f"sum by ({_BY}) (up{{{mine}}})"),
         _record("gati:targets:all", f"count by ({_BY}) (up{{{mine}}})"),
     ]
+
+
+def _requests(mine: str, window: str) -> str:
+    return f"sum by ({_BY}) (rate(gati_http_requests_total{{{mine}}}[{window}]))"
+
+
+def _errors(mine: str, window: str) -> str:
+    """A version that has never failed has no series of failures; while it answers, that is none."""
+    failed = _requests(f'{mine}, status_code=~"5.."', window)
+    return f"{failed} or 0 * {_requests(mine, window)}"
 
 
 def _alerts(namespace: str, monitoring: Monitoring) -> list[Object]:

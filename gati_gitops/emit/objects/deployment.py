@@ -134,7 +134,9 @@ def _container(release: Release, security: Security, drain: Drain) -> Object:
     if drain.delay_seconds:
         container["lifecycle"] = {"preStop": {"sleep": {"seconds": drain.delay_seconds}}}
     container["ports"] = [
-        {"name": release.port_name, "containerPort": workload.port, "protocol": "TCP"}
+        {"name": name, "containerPort": port, "protocol": "TCP"}
+        for name, port in ((release.port_name, workload.port), ("metrics", release.metrics_port))
+        if port
     ]
     for probe in release.probes:
         container[f"{probe.kind}Probe"] = _probe(probe)

@@ -56,7 +56,8 @@ def _ingress(plan: UnitPlan, fence: Fence, versions: Sequence[PlannedVersion]) -
     if any(version.open for version in versions):
         rules.append({"from": [{"namespaceSelector": {}}], "ports": [_port(p) for p in ports]})
     if fence.monitoring:
-        scraped = (plan.scraped.port,) if plan.scraped else ports
+        # without a port of their own metrics are read on that of each version
+        scraped = (plan.scraped.port,) if plan.scraped and not plan.scraped.port_name else ports
         rules.append(_from((fence.monitoring,), scraped))
     return rules
 
