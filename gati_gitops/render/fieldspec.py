@@ -75,7 +75,7 @@ def walk(
         if name not in node:
             if make is None or is_list:
                 return
-            _check_key(name)
+            check_key(name)
             node[name] = {} if not last or make is dict else BLANK
         elif is_null(node[name]) and (is_list or make is not None):
             node[name] = [] if is_list else {} if not last or make is dict else BLANK
@@ -90,7 +90,7 @@ def walk(
         raise Broken("expected a list or a mapping on the way to this field", field=spec.path)
 
 
-def _check_key(name: str) -> None:
+def check_key(name: str) -> None:
     """A key is written without a tag, so it must read as a string."""
     if not isinstance(resolve(name), str):
         raise Broken(f"the key {name} would be read as something other than a string")
@@ -103,7 +103,7 @@ def put_text(mapping: Any, key: str, text: str) -> None:
     if key in mapping:
         mapping[key] = written_over(mapping[key], text)
     else:
-        _check_key(key)
+        check_key(key)
         mapping[key] = new_string(text)
 
 

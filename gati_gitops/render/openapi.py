@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from importlib import resources
+from pkgutil import get_data
 from typing import Any, Final
 
 _REF: Final = "#/definitions/"
@@ -40,8 +40,7 @@ class Schema:
 
 @lru_cache(maxsize=1)
 def builtin() -> Schema:
-    text = resources.files(__package__).joinpath("data/kubernetes.json").read_text()
-    data = json.loads(text)
+    data = json.loads(get_data(__package__, "data/kubernetes.json") or "{}")
     nodes: list[Type] = [{} for _ in data["nodes"]]
     for node, fields in zip(nodes, data["nodes"], strict=True):
         for field, child in fields.items():

@@ -53,11 +53,6 @@ _META: Final = {"name": str, "namespace": str}
 Settings = dict[str, Any]
 
 
-def check_key(name: str) -> None:
-    if not isinstance(resolve(name), str):
-        raise Broken(f"the key {name} would be read as something other than a string")
-
-
 def transform(plugin: Resource, resources: ResMap, loader: Loader, file: str) -> None:
     kind = _builtin(plugin)
     if kind not in _TRANSFORMERS:

@@ -15,12 +15,11 @@ from functools import partial
 from typing import Any
 
 from gati_gitops.render import config as configs
-from gati_gitops.render import openapi, plugins, transforms
+from gati_gitops.render import openapi, transforms
 from gati_gitops.render.config import Config
 from gati_gitops.render.errors import Broken, RenderError, Unsupported
-from gati_gitops.render.fieldspec import FieldSpec, merge_specs
+from gati_gitops.render.fieldspec import FieldSpec, check_key, merge_specs
 from gati_gitops.render.files import FileSystem
-from gati_gitops.render.generators import absorb, add_hashes, generate
 from gati_gitops.render.kustomization import FILE_NAMES, read_kustomization
 from gati_gitops.render.load import Loader, resources_from, wrapped
 from gati_gitops.render.namerefs import fix_references
@@ -34,18 +33,12 @@ from gati_gitops.render.patches import (
     load_patch,
     load_strategic_merges,
 )
-from gati_gitops.render.replacements import apply_replacements, load_replacements
 from gati_gitops.render.resource import ResMap, Resource
-from gati_gitops.render.variables import (
-    Variables,
-    add_variables,
-    merge_variable,
-    resolve_variables,
-)
 from gati_gitops.yamlio.goyaml_patterns import Draft
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
 
 Fields = dict[str, Any]
+Variables = dict[str, dict[str, Any]]
 Steps = Iterator[tuple[str, Callable[[], None]]]
 
 
@@ -69,8 +62,11 @@ class Gathered:
         self.resources.extend(other.resources)
         if other.config is not None:
             self.add_config(other.config)
-        for variable in other.variables.values():
-            merge_variable(self.variables, variable, file)
+        if other.variables:
+            from gati_gitops.render.variables import merge_variable
+
+            for variable in other.variables.values():
+                merge_variable(self.variables, variable, file)
 
 
 def build(files: FileSystem, path: str) -> list[Resource]:
@@ -89,9 +85,9 @@ def build(files: FileSystem, path: str) -> list[Resource]:
     resources = gathered.resources
     assert gathered.config is not None
     try:
-        add_hashes(resources)
+        _add_hashes(resources)
         fix_references(resources, gathered.config.name_references)
-        resolve_variables(resources, gathered.variables, gathered.config.variable_references)
+        _resolve_variables(gathered, gathered.config)
     except RenderError as error:
         error.at(file)
         raise
@@ -105,6 +101,24 @@ def build(files: FileSystem, path: str) -> list[Resource]:
         if options:
             annotate(resource, options)
     return ordered
+
+
+# Most builds generate nothing, and have no vars, replacements or plugins: what does these is
+# imported by the first who needs it.
+
+
+def _add_hashes(resources: ResMap) -> None:
+    if any(resource.needs_hash for resource in resources):
+        from gati_gitops.render.generators import add_hashes
+
+        add_hashes(resources)
+
+
+def _resolve_variables(gathered: Gathered, config: Config) -> None:
+    if gathered.variables:
+        from gati_gitops.render.variables import resolve_variables
+
+        resolve_variables(gathered.resources, gathered.variables, config.variable_references)
 
 
 def _load(loader: Loader) -> tuple[Fields, str]:
@@ -198,7 +212,7 @@ def _finish(resource: Resource) -> None:
         texts.pop(name, None)
     if texts:
         for key in texts:
-            plugins.check_key(key)
+            check_key(key)
         metadata["annotations"] = texts
     else:
         del metadata["annotations"]
@@ -247,6 +261,8 @@ class _Target:
         for path in fields.get("validators", ()):
             raise Unsupported("validators are not supported", file=self.file, field=path)
         if fields.get("vars"):
+            from gati_gitops.render.variables import add_variables
+
             add_variables(into.resources, into.variables, fields["vars"], self.file)
 
     # ---------------------------------------------------------------------------------- resources
@@ -313,6 +329,9 @@ class _Target:
     # --------------------------------------------------------------------------------- generators
 
     def _generate(self, into: Gathered) -> None:
+        from gati_gitops.render import plugins
+        from gati_gitops.render.generators import absorb, generate
+
         fields = self.fields
         common = fields.get("generatorOptions", {})
         made: list[Resource] = []
@@ -360,6 +379,8 @@ class _Target:
             resources.drop_empty()
             self.track.transformed(resources, f"{kind}Transformer")
         for plugin in extra:
+            from gati_gitops.render import plugins
+
             plugins.transform(plugin, resources, self.loader, self.file)
             self.track.transformed_by(resources, plugin)
             resources.drop_empty()
@@ -403,6 +424,8 @@ class _Target:
         for image in fields.get("images", ()):
             yield "ImageTag", partial(transforms.set_image, resources, image, config.images)
         if replacements := fields.get("replacements"):
+            from gati_gitops.render.replacements import apply_replacements, load_replacements
+
             loaded = load_replacements(loader, replacements, self.file)
             yield "Replacement", partial(apply_replacements, resources, loaded)
 

@@ -309,4 +309,4 @@ def through_json(number: float) -> int | float:
     whole, _, fraction = mantissa.partition(".")
     if not exponent:
         return int(number)
-    return int(whole + fraction) * 10 ** (int(exponent) - len(fraction))
+    return int(whole + fraction + "0" * (int(exponent) - len(fraction)))

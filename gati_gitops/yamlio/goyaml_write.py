@@ -28,10 +28,11 @@ _SAFE: Final = re.compile(
 )
 _WIDTH: Final = 80
 _INDICATORS: Final = frozenset("#,[]{}&*!|>'\"%@`")
-_UNPRINTABLE: Final = re.compile(r"[^\n -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-_FORBIDDEN: Final = re.compile(r"[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
-_BREAKS: Final = re.compile("[\u2028\u2029\x85]")
-_ESCAPE: Final = re.compile(r'["\\]|[^ -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]')
+# These take long to compile and are seldom needed, so they are compiled where they are used.
+_UNPRINTABLE: Final = r"[^\n -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]"
+_FORBIDDEN: Final = r"[\x7f-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]"
+_BREAKS: Final = "[\u2028\u2029\x85]"
+_ESCAPE: Final = r'["\\]|[^ -~\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]'
 _SHORT: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r",
     "\x1b": "e", '"': '"', "\\": "\\", "\x85": "N", "\xa0": "_",
@@ -181,10 +182,8 @@ def _spelling(text: str) -> str:
         return _double_quoted(text)
     if _SAFE.match(text):
         return text
-    if _UNPRINTABLE.search(text):
+    if _is_unprintable(text):
         return _double_quoted(text)
-    if _BREAKS.search(text):
-        raise GoYamlError("text with Unicode line separators is not supported", unsupported=True)
     if text[0] == " " or text[-1] == " " or _has_indicator(text):
         return "'" + text.replace("'", "''") + "'"
     return text
@@ -202,10 +201,22 @@ def _has_indicator(text: str) -> bool:
     )
 
 
+def _is_unprintable(text: str) -> bool:
+    if text.isascii():
+        return not text.replace("\n", "").isprintable()
+    if re.search(_UNPRINTABLE, text):
+        return True
+    if re.search(_BREAKS, text):
+        raise GoYamlError("text with Unicode line separators is not supported", unsupported=True)
+    return False
+
+
 def _double_quoted(text: str) -> str:
-    if _FORBIDDEN.search(text):
+    if text.isascii() and text.isprintable():
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if re.search(_FORBIDDEN, text):
         raise GoYamlError("control characters are not allowed")
-    return '"' + _ESCAPE.sub(_escaped, text) + '"'
+    return '"' + re.sub(_ESCAPE, _escaped, text) + '"'
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -220,10 +231,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 def _text(text: str, indent: str) -> str:
     """Text of several lines."""
-    if text[-1] == " " or " \n" in text or _UNPRINTABLE.search(text):
+    if text[-1] == " " or " \n" in text or _is_unprintable(text):
         return _double_quoted(text)
-    if _BREAKS.search(text):
-        raise GoYamlError("text with Unicode line separators is not supported", unsupported=True)
     hint = "2" if text[0] in " \n" else ""
     if text[-1] != "\n":
         hint += "-"
