@@ -84,6 +84,12 @@ def test_the_first_pages_are_short(name):
     assert len((ROOT / name).read_text().splitlines()) <= 120
 
 
+def test_the_readme_leads_to_every_page():
+    readme = (ROOT / "README.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert sorted(page for page in pages if f"](docs/{page})" not in readme) == []
+
+
 def test_the_architecture_has_a_paragraph_for_every_part():
     text = (ROOT / "ARCHITECTURE.md").read_text()
     package = ROOT / "gati_gitops"
