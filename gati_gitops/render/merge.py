@@ -41,6 +41,8 @@ def strategic_merge(
 
     `careful` when a key of the target has no value: then all of it must be walked.
     """
+    if patch.get(_DIRECTIVE) == "replace":
+        return target  # kustomize makes the replacement and then keeps the object it had
     merged = Merge(schema, careful=careful).walk(target, patch, None)
     return None if merged is MISSING else merged
 
