@@ -1,16 +1,17 @@
-"""How much faster than kustomize we render the same folders, in one run on the same tree.
+"""How much faster than kustomize we render what we emit.
 
-    bench/render.py [units of the large root, default 500] [--without-kustomize]
+The compiler makes the trees: handlers with two versions each, read from disk by both. Ours runs in
+a process that has rendered before, as in a service or a check, and as a command. What kustomize
+prints is compared byte for byte before any time counts. Both take turns, and the least CPU time of
+some runs is what is told: others may be at work on the machine.
 
-The tree is made of copies of one unit of the repository's own overlays, with two live versions
-each: read from disk, as `render` and `kustomize build` read it. Ours runs in a warm process and
-as a command; what kustomize prints is compared byte for byte before any time counts.
+python bench/render.py [--smoke] [--without-kustomize]
 """
+
+from __future__ import annotations
 
 import gc
 import os
-import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,141 +20,115 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import project  # noqa: E402
+
+from gati_gitops.compiler import compile_specs  # noqa: E402
 from gati_gitops.disk.reader import DiskFiles  # noqa: E402
+from gati_gitops.disk.snapshot import DiskSnapshot  # noqa: E402
 from gati_gitops.render import render  # noqa: E402
+from gati_gitops.spec.load import load  # noqa: E402
 from tests.tools import find  # noqa: E402
 
-UNITS_PER_NAMESPACE = 50
-
-
-def main() -> None:
-    numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
-    units = numbers[0] if numbers else 500
-    # As the program itself sets it: documents live until the end, collecting them finds nothing.
-    gc.set_threshold(100_000, 50, 100)
-    kustomize = None if "--without-kustomize" in sys.argv else find("kustomize")
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        sizes = [size for size in (10, 50, 100, 200, 500, 1000) if size < units] + [units]
-        overlays = make_tree(root, units, sizes)
-        files = sum(1 for _ in root.rglob("*.yaml"))
-        print(f"{units} units with two versions each, {files} files\n")
-        measure("one unit", overlays[0], kustomize, runs=20)
-        measure("one namespace of 50 units", root / "overlays/prod/bench/ns-0", kustomize, runs=5)
-        for size in sizes:
-            slow = kustomize if size in (50, 100, units) else None
-            measure(f"cluster root of {size} units", root / f"roots/{size}", slow, runs=3)
-
-
-def make_tree(root: Path, units: int, sizes: list[int]) -> list[Path]:
-    """Copies of one unit under base/ and overlays/, with the kustomizations above them."""
-    template = template_unit()
-    namespace, name = template.parent.name, template.name.removeprefix("handler-")
-    releases = [
-        (template / line.strip('- "\n')).resolve()
-        for line in (template / "kustomization.yaml").read_text().splitlines()
-        if "base/" in line
-    ]
-    made = []
-    for number in range(units):
-        here = f"ns-{number // UNITS_PER_NAMESPACE}"
-        unit = f"u{number}"
-
-        def copied(text: str, unit: str = unit, here: str = here) -> str:
-            text = text.replace(name, unit).replace(f"namespace: {namespace}", f"namespace: {here}")
-            return text.replace(f"base/{namespace}/", f"base/{here}/")
-
-        target = root / "overlays/prod/bench" / here / f"handler-{unit}"
-        copy(template, target, copied)
-        for release in releases:
-            copy(release, root / "base" / here / f"handler-{unit}" / release.name, copied)
-        made.append(target)
-    for number in range(0, units, UNITS_PER_NAMESPACE):
-        here = root / f"overlays/prod/bench/ns-{number // UNITS_PER_NAMESPACE}"
-        names = [p.name for p in made[number : number + UNITS_PER_NAMESPACE]]
-        write_kustomization(here, names)
-    for size in sizes:
-        folder = root / f"roots/{size}"
-        write_kustomization(folder, [os.path.relpath(unit, folder) for unit in made[:size]])
-    return made
-
-
-def template_unit() -> Path:
-    for path in sorted(ROOT.glob("overlays/*/*/*/handler-*/kustomization.yaml")):
-        if path.read_text().count("base/") == 2:
-            return path.parent
-    raise SystemExit("no unit with two versions in the repository's overlays")
-
-
-def copy(source: Path, target: Path, copied: Callable[[str], str]) -> None:
-    target.mkdir(parents=True)
-    for file in source.glob("*.yaml"):
-        (target / file.name).write_text(copied(file.read_text()))
-
-
-def write_kustomization(folder: Path, resources: list[str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization", "resources:"]
-    lines += [f'- "{name}"' for name in resources]
-    (folder / "kustomization.yaml").write_text("\n".join(lines) + "\n")
+CLUSTER = "overlays/prod/prod-1"
+SLOW = 10  # seconds from which on once must do
+LARGE = 100  # units from which on kustomize is asked for the largest root only
 
 
 class Cost(NamedTuple):
-    """Seconds that pass, and seconds that processors work: they differ where others work too."""
-
-    wall: float
     cpu: float
+    wall: float
 
 
-def measure(what: str, folder: Path, kustomize: Path | None, runs: int) -> None:
-    path = str(folder.resolve()).lstrip("/")
-    ours, printed = timed(lambda: render(DiskFiles("/"), path).to_yaml(), runs)
-    print(f"{what}\n    ours       {told(ours)}", flush=True)
-    if kustomize is None:
-        return
-    theirs, expected = timed(lambda: run([str(kustomize), "build", str(folder)]), runs)
-    if printed != expected:
-        raise SystemExit(f"{folder}: not what kustomize prints")
-    command = [sys.executable, "-m", "gati_gitops", "render", str(folder)]
-    whole, _ = timed(lambda: run(command), min(runs, 3))
-    print(f"    kustomize  {told(theirs)}   {ratio(theirs, ours)} as long as ours")
-    print(
-        f"    command    {told(whole)}   kustomize takes {ratio(theirs, whole)} as long", flush=True
-    )
+def main() -> None:
+    smoke = "--smoke" in sys.argv
+    sizes = (2, 4) if smoke else (10, 50, 100, 500)
+    runs = 1 if smoke else 7
+    kustomize = None if "--without-kustomize" in sys.argv else find("kustomize")
+    # As the verb does: documents live until the end, collecting them finds nothing.
+    gc.disable()
+    with tempfile.TemporaryDirectory(prefix="gati-bench-") as home:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": f"{home}/bytecode"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        roots = {size: tree(Path(home, str(size)), size) for size in sizes}
+        print(f"{'':<34} {'ours':>12} {'kustomize':>12} {'CPU':>8} {'wall':>8}")
+        unit = next(roots[sizes[0]].glob("*/handler-*"))
+        row("one overlay", ours(unit), build(kustomize, unit), runs)
+        for size, root in roots.items():
+            other = None if LARGE <= size < sizes[-1] else kustomize
+            row(f"cluster root of {size} units", ours(root), build(other, root), runs)
+        for what, folder in (("one overlay", unit), (f"{sizes[-2]} units", roots[sizes[-2]])):
+            verb = [sys.executable, "-m", "gati_gitops", "render", str(folder)]
+            command = child(verb, environment)
+            row(f"as commands: {what}", command, build(kustomize, folder), runs)
 
 
-def told(cost: Cost) -> str:
-    return f"{cost.wall * 1e3:9.1f} ms, {cost.cpu * 1e3:9.1f} ms of CPU"
+def tree(folder: Path, units: int) -> Path:
+    """The root of a cluster with so many units."""
+    result = compile_specs(load(project.files(units, versions=2)), DiskSnapshot(folder))
+    for path, content in result.tree.items():
+        if path.startswith(("base/", CLUSTER)):
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+    return folder / CLUSTER
 
 
-def ratio(one: Cost, two: Cost) -> str:
-    return f"{one.wall / two.wall:.1f} times (CPU {one.cpu / two.cpu:.1f} times)"
+Run = Callable[[], tuple[Cost, bytes]]
 
 
-def run(command: list[str]) -> bytes:
-    return subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout
+def ours(folder: Path) -> Run:
+    def run() -> tuple[Cost, bytes]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        data = render(DiskFiles("/"), str(folder).lstrip("/")).to_yaml()
+        return Cost(time.process_time() - cpu, time.perf_counter() - wall), data
+
+    return run
 
 
-def timed(call: Callable[[], bytes], runs: int) -> tuple[Cost, bytes]:
-    """The median cost of some runs after a first; of the first alone when it takes long."""
+def build(kustomize: Path | None, folder: Path) -> Run | None:
+    return None if kustomize is None else child([str(kustomize), "build", str(folder)], os.environ)
+
+
+def child(arguments: list[str], environment: os._Environ[str] | dict[str, str]) -> Run:
+    def run() -> tuple[Cost, bytes]:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, env=environment, cwd=HERE.parent
+        ) as process:
+            assert process.stdout is not None
+            data = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(arguments)} ended with {process.returncode}")
+        return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - start), data
+
+    return run
+
+
+def row(what: str, mine: Run, theirs: Run | None, runs: int) -> None:
+    mine()  # Whatever is done only once is done now.
     costs: list[Cost] = []
-    result = b""
-    for _ in range(runs + 1):
-        start, before = time.perf_counter(), used()
-        result = call()
-        costs.append(Cost(time.perf_counter() - start, used() - before))
-        if costs[0].wall > 20:
-            return costs[0], result
-    return Cost(*(statistics.median(column) for column in zip(*costs[1:], strict=True))), result
-
-
-def used() -> float:
-    """CPU seconds of this process and of those it has waited for."""
-    whos = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, whos))
+    others: list[Cost] = []
+    for _ in range(runs):
+        cost, printed = mine()
+        costs.append(cost)
+        gc.collect()
+        if theirs is not None and (not others or others[0].wall < SLOW):
+            other, expected = theirs()
+            others.append(other)
+            if printed != expected:
+                raise SystemExit(f"{what}: not what kustomize prints")
+    best = min(costs)
+    line = f"{what:<34} {best.cpu * 1e3:>9.1f} ms"
+    if others:
+        other = min(others)
+        line += f" {other.cpu * 1e3:>9.1f} ms {other.cpu / best.cpu:>6.1f} x"
+        line += f" {min(c.wall for c in others) / min(c.wall for c in costs):>6.1f} x"
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ the number of references and not with its square.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
+from gati_gitops.render import config as configs
+from gati_gitops.render import openapi
 from gati_gitops.render.config import References
 from gati_gitops.render.errors import Broken
 from gati_gitops.render.fieldspec import split_path
@@ -25,32 +28,38 @@ def fix_references(resources: ResMap, references: References) -> None:
     for resource in resources:
         for name in dict.fromkeys(name for _, name, _ in resource.previous):
             candidates.setdefault(name, []).append(resource)
+    is_usual = references is configs.default().name_references
     trees: dict[tuple[str, str], Branch] = {}
-    silent: dict[tuple[Shape, str, str], bool] = {}
     for resource in resources:
         original = resource.original_id(resources.schema)
         key = (original.api_version, original.kind)
         if key not in trees:
-            trees[key] = _tree(references, *key)
-        if not trees[key]:
+            trees[key] = _usual_tree(*key) if is_usual else _tree(references, *key)
+        tree = trees[key]
+        draft = resource.draft
+        if not tree or (
+            draft is not None and is_usual and not candidates and _is_silent(draft.shape, *key)
+        ):
             continue
-        if resource.draft is not None and not candidates and resource.kind != "RoleBinding":
-            shape = resource.draft.shape
-            if (shape, *key) not in silent:
-                silent[(shape, *key)] = _is_silent(shape, trees[key], resource, resources)
-            if not silent[(shape, *key)]:
-                _Referrer(resource, resources, candidates).walk(resource.obj, trees[key])
-        else:
-            referrer = _Referrer(resource, resources, candidates)
-            if resource.kind == "RoleBinding":
-                referrer.check_subjects()
-            referrer.walk(resource.obj, trees[key])
+        referrer = _Referrer(resource, resources, candidates)
+        if resource.kind == "RoleBinding":
+            referrer.check_subjects()
+        referrer.walk(resource.obj, tree)
 
 
-def _is_silent(shape: Shape, tree: Branch, resource: Resource, resources: ResMap) -> bool:
-    """Whether objects of the shape have all they refer by where names are expected."""
+@lru_cache(maxsize=1024)
+def _usual_tree(api_version: str, kind: str) -> Branch:
+    return _tree(configs.default().name_references, api_version, kind)
+
+
+@lru_cache(maxsize=1024)
+def _is_silent(shape: Shape, api_version: str, kind: str) -> bool:
+    """Whether objects of the shape need no look when nothing has another name than before."""
+    if kind == "RoleBinding":
+        return False
+    referrer = _Referrer(Resource(shape.tree), ResMap(openapi.builtin()), {})
     try:
-        _Referrer(resource, resources, {}).walk(shape.tree, tree)
+        referrer.walk(shape.tree, _usual_tree(api_version, kind))
     except Broken:
         return False
     return True

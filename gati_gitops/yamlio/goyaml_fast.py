@@ -21,13 +21,15 @@ from gati_gitops.yamlio.goyaml_patterns import Documents, Draft, Pattern, Row, d
 from gati_gitops.yamlio.goyaml_scalars import BLANK, Quoted, resolve, resolve_config
 
 _VALUE = (
-    r'"[ !#-\[\]-~]*"|\'[ -&(-~]*\'|\{\}|\[\]|\|[-+]?'
+    r'"(?:[ !#-\[\]-~]++|\\[\\"])*"|\'[ -&(-~]*\'|\{\}|\[\]|\|[-+]?'
     # Plain text: no colon before a space, no space before a hash or another space.
     r"|(?:[A-Za-z0-9_/.$+(~=;^]|-(?=[!-~]))(?:[!-9;-~]++|:(?=[!-~])| (?=[!-\"$-~]))*+"
 )
 _ROW: Final = re.compile(
     rf"( *+)((?:- )*+)(?:([A-Za-z_$][\w./$-]*+):(?= |\Z))? *+({_VALUE})?+ *+\Z", re.ASCII
 )
+_ESCAPED: Final = re.compile(r"\\(.)")
+_BLOCKS: Final = re.compile(r"\|[-+]? *$", re.MULTILINE)
 _COMMENT: Final = re.compile(r" *(?:#.*)?\Z")
 # Keys that are not strings to one of the two libraries.
 _NOT_KEYS: Final = frozenset(
@@ -53,7 +55,7 @@ def resource_row(line: str) -> Row:
     row, raw = _row(line)
     if not raw:
         return row
-    value = Quoted(raw[1:-1]) if raw[0] in "\"'" else resolve(raw)
+    value = Quoted(_unquoted(raw)) if raw[0] in "\"'" else resolve(raw)
     return (*row[:4], value, *row[5:])
 
 
@@ -62,8 +64,12 @@ def config_row(line: str) -> Row:
     row, raw = _row(line)
     if not raw:
         return row
-    value = raw[1:-1] if raw[0] in "\"'" else resolve_config(raw)
+    value = _unquoted(raw) if raw[0] in "\"'" else resolve_config(raw)
     return (*row[:4], value, *row[5:])
+
+
+def _unquoted(raw: str) -> str:
+    return _ESCAPED.sub(r"\1", raw[1:-1]) if raw[0] == '"' and "\\" in raw else raw[1:-1]
 
 
 def _row(line: str) -> tuple[Row, str]:
@@ -95,8 +101,8 @@ def read_block_style(text: str, row: Callable[[str], Row] = resource_row) -> Doc
         return None
     blank = BLANK if row is resource_row else None
     lines = text.split("\n")
-    if "|" in text:
-        # Perhaps a literal block, whose lines are none of ours.
+    if "|" in text and _BLOCKS.search(text):
+        # A literal block, whose lines are none of ours.
         return _read(lines, row, blank)
     rows = [*map(row, lines)]
     pattern = _pattern(tuple(map(_SHAPE_OF, rows)))
@@ -105,7 +111,7 @@ def read_block_style(text: str, row: Callable[[str], Row] = resource_row) -> Doc
 
 def read_drafts(text: str) -> list[Draft] | None:
     """The objects of a text as drafts, or None when it takes more to read them."""
-    if "|" in text or not _is_usual(text):
+    if ("|" in text and _BLOCKS.search(text)) or not _is_usual(text):
         return None
     rows = [*map(resource_row, text.split("\n"))]
     pattern = _pattern(tuple(map(_SHAPE_OF, rows)))
