@@ -11,13 +11,15 @@ from gati_gitops.plan.calls import check_modules
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.policies import check_policies
 from gati_gitops.plan.realizable import check_realizable
+from gati_gitops.plan.scalers import check_scalers
 from gati_gitops.plan.timescape import check_timescape
+from gati_gitops.plan.units import routing
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import Rollout
 
-MAX_WEIGHTED = 16
-"""Backends of one rule, by the Gateway API's schema."""
+MOST_WEIGHTED = {"gateway-api": 16}
+"""Backends of one rule, by the Gateway API's schema; elsewhere a percent for each is the limit."""
 _BAD_PATH = re.compile(r"//|/\./|/\.\./|/\.\Z|/\.\.\Z|%2[fF]|%(?![0-9A-Fa-f]{2})|#")
 _IDENTITY = {
     "GatiHandler": ("handlerPath", "version"),
@@ -39,9 +41,11 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += check_realizable(specs, linked)
     for env, settings in specs.project.spec.environments.items():
         rollout = settings.rollout or specs.project.spec.rollout
+        most = min(MOST_WEIGHTED.get(routing(settings, c).provider, 100) for c in settings.clusters)
         views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}
         for here in views.values():
-            problems += _weights(here, rollout, env)
+            problems += _weights(here, rollout, env, most)
+            problems += check_scalers(here, specs.project, env)
             problems += check_modules(here, specs.project)
             problems += check_timescape(here, rollout, env)
     return tuple(sorted(set(problems), key=Problem.sort_key))
@@ -116,17 +120,19 @@ def _moved_identities(specs: Specs) -> Iterator[Problem]:
                     )
 
 
-def _weights(units: Sequence[LinkedUnit], rollout: Rollout, env: str) -> Iterator[Problem]:
+def _weights(
+    units: Sequence[LinkedUnit], rollout: Rollout, env: str, most: int
+) -> Iterator[Problem]:
     for unit in units:
         silent = [version for version in unit.versions if version.weight is None]
         total = sum(version.weight or 0 for version in unit.versions)
         weighted = [version for version in unit.versions if version.weight]
-        if len(weighted) > MAX_WEIGHTED:
+        if len(weighted) > most:
             yield _weight_problem(
                 "too-many-weights",
-                weighted[MAX_WEIGHTED],
+                weighted[most],
                 f"{len(weighted)} versions of {unit.name} have a weight; a route splits traffic"
-                f" between at most {MAX_WEIGHTED}",
+                f" between at most {most}",
                 "give weight 0 to some of them",
             )
         if silent and (len(unit.versions) > 1 or total):

@@ -23,6 +23,7 @@ from gati_gitops.spec.link import LinkedUnit, LinkedVersion
 from gati_gitops.spec.monitoring import Metrics
 from gati_gitops.spec.project import Environment, GatiProject
 from gati_gitops.spec.routing import IngressNginx, Routing
+from gati_gitops.spec.workload import RunningWorkload
 
 if TYPE_CHECKING:
     from gati_gitops.plan.templates.render import Templates
@@ -134,6 +135,20 @@ class Planner:
             dict(sorted(monitoring.labels.items())),
         )
 
+    def _scaling(self, workload: RunningWorkload, tier: str) -> Scaling:
+        """The number of pods; metrics are asked of the Prometheus that the project has."""
+        found, monitoring = defaults.scaling(workload, tier), self.project.spec.monitoring
+        if monitoring is None or not found.metrics:
+            return found
+        address = f"http://prometheus-operated.{monitoring.namespace}.svc:9090"
+        metrics = (
+            {**metric, "serverAddress": metric.get("serverAddress", address)}
+            if metric["type"] == "prometheus"
+            else metric
+            for metric in found.metrics
+        )
+        return replace(found, metrics=tuple(metrics))
+
     def _fence(self, unit: LinkedUnit, env: str, cluster: str) -> Fence | None:
         key = (env, cluster)
         if key not in self.fences:
@@ -182,7 +197,7 @@ class Planner:
             port=version.workload.port,
             weight=version.weight,
             breaking=version.breaking,
-            scaling=defaults.scaling(version.workload, version.tier),
+            scaling=self._scaling(version.workload, version.tier),
             files=version.files,
             transformers=version.transformers,
             patches=patches,

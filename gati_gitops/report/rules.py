@@ -27,6 +27,10 @@ RULES = {
         "A breaking version would share traffic with one that no transformers lead from",
         "Add the transformer that the message names, or give one of them no weight.",
     ),
+    "cold-scaler": (
+        "A cold version has a scaler that cannot go to 0 pods, or that nothing would wake there",
+        "Use tier warm, a warmFloor, or keda with a metric of the gateway or a cron metric.",
+    ),
     "documents-disagree": (
         "A handler and its GatiVersion say different things; the GatiVersion counts",
         "Say it in one of the two.",
@@ -54,6 +58,10 @@ RULES = {
     "image-changed": (
         "A published version names another image now",
         "Give the new image a new version id.",
+    ),
+    "metric-without-request": (
+        "A scaler follows a share of a request that the pods do not make",
+        "Set the request, or follow another metric.",
     ),
     "missing-field": (
         "A required field is missing",

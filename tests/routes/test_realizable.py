@@ -135,3 +135,17 @@ def test_a_path_of_another_source_is_an_error():
         compiled(files, before)
     (problem,) = caught.value.problems
     assert problem.code == "path-taken" and "first" in problem.message
+
+
+def test_only_gateway_api_bounds_how_many_versions_share_the_traffic():
+    many = {f"v{n}": version("users", f"a{n}", 5, image=f"a/b:{n}") for n in range(16)}
+    files = {"users": handler(weight=20), **many}
+    assert codes(problems(gati=cluster(), **files)) == [("too-many-weights", "error")]
+    for provider in ("istio", "traefik"):
+        assert codes(problems(gati=cluster(provider=provider), **files)) == []
+        tree = tree_of(
+            {f"{n}.yaml": text for n, text in files.items()}
+            | {"gati.yaml": cluster(provider=provider)}
+        )
+        text = tree["overlays/prod/east/shop/handler-users/route.yaml"].decode()
+        assert text.count("weight: 5\n") == 16
