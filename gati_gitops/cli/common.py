@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from gati_gitops.errors import Place, Problem
+from gati_gitops.errors import Place, Problem, SpecsInvalid
 from gati_gitops.report import report
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ specs_argument = click.argument("specs", default=".", metavar="[SPECS]")
 def load_specs(specs: str) -> Specs:
     """Read and check the specs. The session learns what was read."""
     from gati_gitops.disk.specs import STDIN, read_specs
-    from gati_gitops.spec.load import load
+    from gati_gitops.spec.load import examine
 
     files = read_specs(specs)
     here = session()
@@ -85,7 +85,22 @@ def load_specs(specs: str) -> Specs:
     if specs != STDIN:
         folder = os.path.dirname(specs) if os.path.isfile(specs) else specs  # noqa: PTH113, PTH120
         here.prefix = "" if folder in ("", ".") else folder.replace(os.sep, "/")
-    return load(files)
+    loaded, problems = examine(files)
+    if loaded is None or any(problem.is_error for problem in problems):
+        more = across(loaded) if loaded is not None else ()
+        # What is called may be in a namespace that could not be looked at.
+        raise SpecsInvalid((*problems, *(p for p in more if p.code != "unknown-module")))
+    return loaded
+
+
+def across(specs: Specs) -> tuple[Problem, ...]:
+    """What only shows when documents are seen together."""
+    from gati_gitops.plan.check import check
+    from gati_gitops.plan.templates import check_templates
+    from gati_gitops.spec.link import link_all
+
+    linked = link_all(specs)
+    return (*check(specs, linked), *check_templates(specs, linked))
 
 
 def wants_colour(stream: IO[Any]) -> bool:

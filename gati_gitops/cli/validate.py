@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gati_gitops.cli.common import load_specs, session, specs_argument
-from gati_gitops.errors import Problem, SpecsInvalid
+from gati_gitops.cli.common import across, load_specs, session, specs_argument
+from gati_gitops.errors import SpecsInvalid
 from gati_gitops.report import FORMATS, counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(specs: str, format: str, strict: bool) -> None:
     here.format = format
     here.report_to_stdout = True
     loaded = load_specs(specs)
-    problems = (*loaded.warnings, *_across(loaded))
+    problems = (*loaded.warnings, *across(loaded))
     if any(strict or problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     if problems or format != "text":
@@ -64,13 +64,3 @@ def _inventory(specs: Specs) -> str:
     )
     environments = count(len(specs.project.spec.environments), "environment")
     return f"{', '.join(parts)} in {environments}"
-
-
-def _across(specs: Specs) -> tuple[Problem, ...]:
-    """What only shows when documents are seen together."""
-    from gati_gitops.plan.check import check
-    from gati_gitops.plan.templates import check_templates
-    from gati_gitops.spec.link import link_all
-
-    linked = link_all(specs)
-    return (*check(specs, linked), *check_templates(specs, linked))

@@ -62,15 +62,17 @@ class Raw:
         return place_of((self.layer,), path, of_key=of_key)
 
 
-def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]]:
-    """Every document of ours in every file, and what is wrong already."""
+def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem], bool]:
+    """Every document of ours in every file, what is wrong already, and whether none is missing."""
     raws: list[Raw] = []
     problems: list[Problem] = []
+    whole = True
     for file, content in sorted(files):
         if content.startswith(GENERATED):
             continue
         reading = read(content, file)
         problems += reading.problems
+        whole = whole and not reading.problems
         foreign: Problem | None = None
         for document in reading.documents:
             if document.value is None and not document.problems:
@@ -83,13 +85,14 @@ def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]
             found = list(_header(document.value, layer))
             problems += found
             if any(problem.code == "unknown-kind" for problem in found):
+                whole = False
                 continue
             raw = _raw(document, layer, (*document.problems, *found))
             problems += _oddities(raw)
             raws.append(raw)
         if foreign is not None:
             problems.append(foreign)
-    return raws, problems
+    return raws, problems, whole
 
 
 def _raw(document: Document, layer: Layer, problems: tuple[Problem, ...]) -> Raw:

@@ -18,6 +18,7 @@ from gati_gitops.spec.explain import Fault, explain, faults
 from gati_gitops.spec.gather import KINDS, Key, Raw, gather
 from gati_gitops.spec.kinds import GatiHandler, GatiModule, GatiVersion
 from gati_gitops.spec.project import GatiProject, default_project
+from gati_gitops.spec.sound import sound
 from gati_gitops.spec.source import Layer, place_of
 from gati_gitops.spec.template import Template, is_template, read_template
 from gati_gitops.spec.workload import override
@@ -72,8 +73,19 @@ class Specs:
 
 def load(files: Iterable[tuple[str, bytes]]) -> Specs:
     """Check everything; raises SpecsInvalid with all problems, warnings included."""
+    specs, problems = examine(files)
+    if specs is None or any(problem.is_error for problem in problems):
+        raise SpecsInvalid(problems)
+    return specs
+
+
+def examine(files: Iterable[tuple[str, bytes]]) -> tuple[Specs | None, list[Problem]]:
+    """Every problem, and those of the specs that no error has to do with.
+
+    Rules across documents can be checked on these. None where a fault may have hidden a document.
+    """
     files = sorted(files)
-    raws, problems = gather(pair for pair in files if not is_template(pair[0]))
+    raws, problems, whole = gather(pair for pair in files if not is_template(pair[0]))
     templates = [read_template(*pair) for pair in files if is_template(pair[0])]
     problems += [problem for problem in templates if isinstance(problem, Problem)]
     checked = _Checked(problems)
@@ -89,9 +101,7 @@ def load(files: Iterable[tuple[str, bytes]]) -> Specs:
     checked.fill_in_clusters()
     if not raws and not any(problem.is_error for problem in problems):
         problems.append(_empty())
-    if any(problem.is_error for problem in problems):
-        raise SpecsInvalid(problems)
-    return Specs(
+    specs = Specs(
         project=project_doc.model if project_doc else default_project(),
         project_doc=project_doc,
         handlers=checked.of("GatiHandler"),
@@ -101,6 +111,7 @@ def load(files: Iterable[tuple[str, bytes]]) -> Specs:
         partials=checked.docs_on,
         templates=tuple(found for found in templates if isinstance(found, Template)),
     )
+    return sound(specs, raws, problems) if whole else None, problems
 
 
 @dataclass(slots=True)
