@@ -153,6 +153,50 @@ def test_no_failures_are_a_ratio_of_zero_and_no_data_is_no_ratio(tmp_path: Path)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.parametrize(
+    ("series", "fires"),
+    [
+        ({}, True),
+        ({'up{namespace="shop", gati_unit="handler-users"}': "1x60"}, False),
+        (
+            {'kube_deployment_spec_replicas{namespace="shop", deployment="handler-a-v1"}': "2x60"},
+            True,
+        ),
+        (
+            {'kube_deployment_spec_replicas{namespace="shop", deployment="handler-a-v1"}': "0x60"},
+            False,
+        ),
+        (
+            {'kube_deployment_spec_replicas{namespace="kube-system", deployment="dns"}': "2x60"},
+            False,
+        ),
+    ],
+)
+def test_no_data_is_an_alert_where_pods_should_run(
+    tmp_path: Path, series: dict[str, str], fires: bool
+) -> None:
+    rules = only(tree(), "overlays/prod/eu/shop/_namespace/rules.yaml")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rules["spec"]["groups"]}))
+    (alert,) = [
+        r for g in rules["spec"]["groups"] for r in g["rules"] if r.get("alert") == "GatiNoData"
+    ]
+    labels = {"severity": "warning", "namespace": "shop"}
+    expected = [{"exp_labels": labels, "exp_annotations": alert["annotations"]}] if fires else []
+    test = {
+        "interval": "30s",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [
+            {"alertname": "GatiNoData", "eval_time": "25m", "exp_alerts": expected}
+        ],
+    }
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
+    result = subprocess.run(
+        [tool("promtool"), "test", "rules", file], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_no_rule_makes_up_data() -> None:
     assert b"vector(0)" not in tree()["overlays/prod/eu/shop/_namespace/rules.yaml"]
 

@@ -107,12 +107,18 @@ def _alerts(namespace: str, monitoring: Monitoring) -> list[Object]:
         ),
         _alert(
             "GatiNoData",
-            f'absent_over_time(up{{{mine}, gati_unit!=""}}[15m])',
+            f'absent_over_time(up{{{mine}, gati_unit!=""}}[15m]){_unless_none_run(mine)}',
             "5m",
             "warning",
             f"no unit of {namespace} is scraped; rollouts there hold",
         ),
     ]
+
+
+def _unless_none_run(mine: str) -> str:
+    """Where no pods are wanted none can be scraped; without kube-state-metrics nobody knows."""
+    wanted = f'kube_deployment_spec_replicas{{{mine}, deployment=~"(handler|module)-.*"}} > 0'
+    return f" unless on () (absent({wanted}) and on () count(kube_deployment_spec_replicas) > 0)"
 
 
 def _record(name: str, expression: str) -> Object:
