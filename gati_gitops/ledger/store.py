@@ -261,6 +261,10 @@ def ledger_from(data: Any, file: str) -> Ledger:
     _check_format(data, LEDGER_FORMAT, file)
     try:
         seq, _, key = str(data["seq"]).partition(" ")
+        if not (seq.isascii() and seq.isdigit()):
+            raise ValueError(f"seq {seq!r} is no number")
+        if not isinstance(data.get("versions", []), list):
+            raise ValueError("versions is no list")
         ledger = Ledger(
             seq=int(seq),
             key=key,
@@ -305,10 +309,14 @@ def _text(data: Mapping[str, Any], name: str, default: str | None = None) -> str
     return value
 
 
-def _entry_from(data: Mapping[str, Any]) -> Entry:
+def _entry_from(data: Any) -> Entry:
+    if not isinstance(data, dict):
+        raise ValueError(f"{data!r} is no version")  # noqa: TRY004 - a fault of the file
     weight = data.get("weight", 0)
     if type(weight) is not int or not 0 <= weight <= 100:
         raise ValueError(f"weight {weight!r} is no number from 0 to 100")
+    if data["phase"] not in list(Phase):
+        raise ValueError(f"there is no phase {data['phase']!r}; it is one of {', '.join(Phase)}")
     phase = Phase(data["phase"])
     if weight and phase not in WEIGHTED:
         raise ValueError(f"weight {weight} on a version that is {phase}")
@@ -339,9 +347,9 @@ def _check_format(data: Any, known: int, file: str) -> None:
 
 
 def _broken(file: str, why: object) -> Refused:
-    detail = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
+    detail = f"{why} is missing" if isinstance(why, KeyError) else why
     return Refused(
         f"{file} can't be read: {detail}",
-        remedy="restore it from Git; it holds decisions that must not be forgotten",
+        remedy="correct it, or restore it from Git; it holds decisions that must not be forgotten",
         place=Place(file),
     )
