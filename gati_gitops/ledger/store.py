@@ -264,7 +264,7 @@ def ledger_from(data: Any, file: str) -> Ledger:
         if not (seq.isascii() and seq.isdigit()):
             raise ValueError(f"seq {seq!r} is no number")
         if not isinstance(data.get("versions", []), list):
-            raise ValueError("versions is no list")
+            raise TypeError("versions is no list")
         ledger = Ledger(
             seq=int(seq),
             key=key,
@@ -311,7 +311,7 @@ def _text(data: Mapping[str, Any], name: str, default: str | None = None) -> str
 
 def _entry_from(data: Any) -> Entry:
     if not isinstance(data, dict):
-        raise ValueError(f"{data!r} is no version")  # noqa: TRY004 - a fault of the file
+        raise TypeError(f"{data!r} is no version")
     weight = data.get("weight", 0)
     if type(weight) is not int or not 0 <= weight <= 100:
         raise ValueError(f"weight {weight!r} is no number from 0 to 100")
