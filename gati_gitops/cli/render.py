@@ -49,10 +49,13 @@ def command(path: str, format_: str, output: str) -> None:
 
 
 def _rendered(path: str, format_: str) -> bytes:
+    import gc
+
     from gati_gitops.disk.reader import DiskFiles
     from gati_gitops.errors import Outside, Place
     from gati_gitops.render import RenderError, render
 
+    gc.disable()  # one pass, everything lives until the end: collecting would find nothing
     folder = Path(path).resolve()
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"

@@ -107,6 +107,8 @@ SCHEMA: Final[dict[str, Any]] = {
     "buildMetadata": [str],
 }
 _HELM: Final = ("helmGlobals", "helmCharts", "helmChartInflationGenerator")
+# Fields that have old spellings, or are one.
+_MENDED: Final = ("bases", "imageTags", "configMapGenerator", "secretGenerator")
 _API_VERSIONS: Final = {
     "Kustomization": "kustomize.config.k8s.io/v1beta1",
     "Component": "kustomize.config.k8s.io/v1alpha1",
@@ -122,7 +124,7 @@ def read_kustomization(data: bytes, file: str) -> dict[str, Any]:
         raise kind(f"invalid Kustomization: {error.message}", file=file, line=error.line) from error
     if document is None:
         document = {}
-    if isinstance(document, dict):
+    if isinstance(document, dict) and not document.keys().isdisjoint(_HELM):
         for field in _HELM:
             if document.get(field):
                 raise Unsupported("Helm charts are not supported", file=file, field=field)
@@ -134,6 +136,12 @@ def read_kustomization(data: bytes, file: str) -> dict[str, Any]:
             "kustomization.yaml is empty", file=file, remedy="name resources, or remove it"
         )
     fields["kind"] = fields.get("kind") or "Kustomization"
+    if not fields.keys().isdisjoint(_MENDED):
+        _mend(fields)
+    return fields
+
+
+def _mend(fields: dict[str, Any]) -> None:
     for old, new in (("bases", "resources"), ("imageTags", "images")):
         if fields.get(old):
             fields[new] = [*fields.get(new, ()), *fields.pop(old)]
@@ -141,7 +149,6 @@ def read_kustomization(data: bytes, file: str) -> dict[str, Any]:
         for entry in fields.get(name, ()):
             if entry.get("env"):
                 entry["envs"] = [*entry.get("envs", ()), entry.pop("env")]
-    return fields
 
 
 def _check_kind(fields: dict[str, Any], file: str) -> None:

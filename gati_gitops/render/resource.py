@@ -153,13 +153,13 @@ class Resource:
     def id(self, schema: Schema) -> Id:
         if self._id is not None:
             return self._id
-        api_version, kind = self.api_version, self.kind
-        namespace = self.namespace
+        what = self.draft or self
+        api_version, kind, namespace = what.api_version, what.kind, what.namespace
         if schema.is_cluster_scoped(api_version, kind):
             namespace = NOWHERE
         elif not namespace:
             namespace = "default"
-        self._id = Id(api_version, kind, self.name, namespace)
+        self._id = Id(api_version, kind, what.name, namespace)
         return self._id
 
     def previous_ids(self) -> Iterator[Id]:

@@ -93,7 +93,8 @@ def build(files: FileSystem, path: str) -> list[Resource]:
         raise
     _drop_local(resources)
     ordered = sorted_resources(resources.items, fields.get("sortOptions"))
-    resources.changed()
+    if gathered.variables or any(resource.previous for resource in resources):
+        resources.changed()
     if len(resources.index()) != len(resources):
         raise Broken("two resources have the same id", file=file)
     for resource in ordered:

@@ -187,6 +187,7 @@ def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) 
         parent[field] = changed(parent[field])
 
     is_usual = specs is configs.default().images
+    existing = [spec._replace(create=False) for spec in specs]
     for resource in resources:
         if resource.kind == "CustomResourceDefinition":
             continue
@@ -194,8 +195,8 @@ def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) 
         lines = None if draft is None or not is_usual else _image_lines(draft.shape)
         if draft is None or lines is None:
             _walk_containers(resource.obj, put)
-            for spec in specs:
-                visit(resource, spec._replace(create=False), put, None)
+            for spec in existing:
+                visit(resource, spec, put, None)
         else:
             for line in lines:
                 old = draft.value(line)
@@ -229,18 +230,16 @@ def _image_test(name: str) -> Any:
         return None
 
 
-def _walk_containers(node: Any, put: Any) -> None:
-    if type(node) is dict:
-        for key, value in node.items():
-            kind = type(value)
-            if kind is dict or kind is list:
-                _walk_containers(value, put)
-                if kind is list and key in ("containers", "initContainers"):
-                    _set_in_containers(value, put)
-    else:
-        for item in node:
-            if type(item) is dict or type(item) is list:
-                _walk_containers(item, put)
+def _walk_containers(top: Any, put: Any) -> None:
+    nodes = [top]
+    for node in nodes:  # which grows on the way
+        if type(node) is list:
+            nodes += [item for item in node if type(item) is dict or type(item) is list]
+            continue
+        for key in ("containers", "initContainers"):
+            if type(node.get(key)) is list:
+                _set_in_containers(node[key], put)
+        nodes += [item for item in node.values() if type(item) is dict or type(item) is list]
 
 
 def _set_in_containers(containers: list[Any], put: Any) -> None:
