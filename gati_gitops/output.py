@@ -40,6 +40,10 @@ class Output:
         found = self._units.get((env, cluster), {})
         return {key: self._stored(path) for key, path in sorted(found.items())}
 
+    def clusters(self) -> list[tuple[str, str]]:
+        """Environment and cluster of all that holds units."""
+        return sorted(self._units)
+
     def _stored(self, path: str) -> Stored:
         folder = path.rpartition("/")[0]
         plan = plan_from(self._yaml(path), path)

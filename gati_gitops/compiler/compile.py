@@ -9,7 +9,7 @@ from gati_gitops import __version__
 from gati_gitops.compiler.added import collisions, unpermitted
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
-from gati_gitops.errors import Place, Problem, Refused, SpecsInvalid
+from gati_gitops.errors import Place, Problem, Refused, Severity, SpecsInvalid
 from gati_gitops.output import Output
 from gati_gitops.plan.check import check
 from gati_gitops.plan.model import UnitPlan
@@ -55,6 +55,7 @@ def compile_specs(
     run = Run(specs, linked, output, source, narrowed, problems, templates_of(specs))
     placed, planner = run.place()
     problems += _collisions(run, placed)
+    problems += _left_behind(run)
     problems += _added_problems(run, placed, planner)
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
@@ -83,6 +84,27 @@ def _check_compiler(output: Output, specs: Specs, source: str, narrowed: Narrowe
             raise Refused(
                 f"{env} was compiled by version {min(others)}, this is {__version__}",
                 remedy="use that version, or compile with --upgrade and review what changes",
+            )
+
+
+def _left_behind(run: Run) -> Iterable[Problem]:
+    """Clusters that the output has of this source and the project no longer names."""
+    environments = run.specs.project.spec.environments
+    for env, cluster in run.output.clusters():
+        if env in environments and cluster in environments[env].clusters:
+            continue
+        if any(s.plan.source == run.source for s in run.output.units(env, cluster).values()):
+            yield Problem(
+                "cluster-left-behind",
+                f"the output still has cluster {cluster} of {env}, which the project no longer"
+                " names: it stays as it is, and what syncs it goes on",
+                run.specs.project_doc.place("spec", "environments")
+                if run.specs.project_doc
+                else Place(run.file),
+                "spec.environments",
+                f"retire its units first; then remove overlays/{env}/{cluster} and"
+                f" clusters/{cluster} by hand",
+                Severity.WARNING,
             )
 
 

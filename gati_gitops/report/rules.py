@@ -31,6 +31,10 @@ RULES = {
         "A cold version has a scaler that cannot go to 0 pods, or that nothing would wake there",
         "Use tier warm, a warmFloor, or keda with a metric of the gateway or a cron metric.",
     ),
+    "cluster-left-behind": (
+        "The output has a cluster that the project no longer names",
+        "Retire its units first, then remove its folders by hand.",
+    ),
     "documents-disagree": (
         "A handler and its GatiVersion say different things; the GatiVersion counts",
         "Say it in one of the two.",

@@ -944,3 +944,12 @@ def test_a_release_undone_and_taken_up_again_with_a_change_starts_at_once():
         tree = tree_of(files, tree)
     assert phases(tree)["v2"][0] == "Starting"
     assert compiled(files, tree).changes == {}
+
+
+def test_a_cluster_that_the_project_no_longer_names_stays_and_is_told():
+    both = {"dev": {"clusters": {"d": {}}}, "prod": {"clusters": {"p": {}}}}
+    tree = tree_of({"gati.yaml": project(both), "users.yaml": handler()})
+    found = compiled({"gati.yaml": project({"prod": both["prod"]}), "users.yaml": handler()}, tree)
+    assert [(p.code, p.is_error) for p in found.warnings] == [("cluster-left-behind", False)]
+    assert "cluster d of dev" in found.warnings[0].message
+    assert not [path for path in found.changes if path.startswith("overlays/dev/")]
