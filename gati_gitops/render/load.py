@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from gati_gitops.render.errors import Broken, RenderError, Unsupported
@@ -12,7 +13,7 @@ from gati_gitops.render.files import FileSystem, is_within, join
 from gati_gitops.render.openapi import Schema
 from gati_gitops.render.resource import Resource
 from gati_gitops.yamlio.goyaml_fast import read_drafts
-from gati_gitops.yamlio.goyaml_patterns import Draft
+from gati_gitops.yamlio.goyaml_patterns import Draft, Shape
 from gati_gitops.yamlio.goyaml_read import (
     GoYamlError,
     decode,
@@ -173,12 +174,13 @@ def resources_from(text: str, file: str) -> list[Resource]:
 
 def _is_plain(draft: Draft) -> bool:
     """Whether `check_metadata` has nothing to say, and there is no list to unpack."""
-    annotations = draft.shape.tree["metadata"].get("annotations", {})
-    return (
-        not draft.kind.endswith("List")
-        and type(annotations) is dict
-        and _MEMORY.isdisjoint(annotations)
-    )
+    return not draft.kind.endswith("List") and _has_plain_annotations(draft.shape)
+
+
+@lru_cache(maxsize=1024)
+def _has_plain_annotations(shape: Shape) -> bool:
+    annotations = shape.tree["metadata"].get("annotations", {})
+    return type(annotations) is dict and _MEMORY.isdisjoint(annotations)
 
 
 def _is_empty(document: Any) -> bool:

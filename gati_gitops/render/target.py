@@ -11,7 +11,7 @@ import json
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from gati_gitops.render import config as configs
@@ -34,7 +34,7 @@ from gati_gitops.render.patches import (
     load_strategic_merges,
 )
 from gati_gitops.render.resource import ResMap, Resource
-from gati_gitops.yamlio.goyaml_patterns import Draft
+from gati_gitops.yamlio.goyaml_patterns import Draft, Shape
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
 
 Fields = dict[str, Any]
@@ -220,18 +220,20 @@ def _finish(resource: Resource) -> None:
 
 
 def _is_finished(draft: Draft) -> bool:
-    metadata = draft.shape.tree["metadata"]
+    lines = _annotation_lines(draft.shape)
+    return lines is not None and all(isinstance(draft.value(line), str) for line in lines)
+
+
+@lru_cache(maxsize=1024)
+def _annotation_lines(shape: Shape) -> list[int] | None:
+    """The lines of annotations that may leave as they are; None when some may not."""
+    metadata = shape.tree["metadata"]
     if "annotations" not in metadata:
-        return True
-    annotations = metadata["annotations"]
-    return (
-        bool(annotations)
-        and _OWN_ANNOTATIONS.isdisjoint(annotations)
-        and all(
-            type(line) is int and isinstance(draft.value(line), str)
-            for line in annotations.values()
-        )
-    )
+        return []
+    lines = [*metadata["annotations"].values()]
+    if not lines or not _OWN_ANNOTATIONS.isdisjoint(metadata["annotations"]):
+        return None
+    return lines if all(type(line) is int for line in lines) else None
 
 
 class _Target:

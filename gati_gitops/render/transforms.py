@@ -187,7 +187,6 @@ def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) 
         parent[field] = changed(parent[field])
 
     is_usual = specs is configs.default().images
-    existing = [spec._replace(create=False) for spec in specs]
     for resource in resources:
         if resource.kind == "CustomResourceDefinition":
             continue
@@ -195,7 +194,7 @@ def set_image(resources: ResMap, image: dict[str, str], specs: list[FieldSpec]) 
         lines = None if draft is None or not is_usual else _image_lines(draft.shape)
         if draft is None or lines is None:
             _walk_containers(resource.obj, put)
-            for spec in existing:
+            for spec in specs:
                 visit(resource, spec, put, None)
         else:
             for line in lines:

@@ -119,7 +119,9 @@ def read_drafts(text: str) -> list[Draft] | None:
 
 
 def _is_usual(text: str) -> bool:
-    return not text.encode().translate(None, _ALLOWED) and not _STEERING.search(text)
+    if "{" in text and _STEERING.search(text):
+        return False
+    return not text.encode().translate(None, _ALLOWED)
 
 
 @lru_cache(maxsize=1 << 10)

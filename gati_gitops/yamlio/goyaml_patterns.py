@@ -21,6 +21,7 @@ but the value, as text), and the line."""
 Step = tuple[tuple[str, ...] | None, Callable[[list[Any]], Iterable[Any]]]
 
 _VALUE_OF: Final = itemgetter(4)
+_STRINGS: Final = {str}
 
 
 class Documents(list[Any]):
@@ -68,17 +69,15 @@ def _taking(places: list[int]) -> Callable[[list[Any]], Iterable[Any]]:
     return itemgetter(*places)
 
 
-def _head(tree: Any, blank: int) -> tuple[int, int, int, int] | None:
-    """The lines of apiVersion, kind, name and namespace, of an object that has them as lines."""
+def _head(tree: Any, blank: int) -> list[int] | None:
+    """The lines of apiVersion, kind, name and perhaps namespace, in an object that has these."""
     metadata = tree.get("metadata") if type(tree) is dict else None
     if type(metadata) is not dict or "items" in tree:
         return None
-    found = (tree.get("apiVersion"), tree.get("kind"), metadata.get("name"))
-    namespace = metadata.get("namespace", -1)
-    lines = (*found, namespace)
-    if any(type(line) is not int or line == blank for line in lines):
-        return None
-    return lines  # type: ignore[return-value]
+    lines = [tree.get("apiVersion"), tree.get("kind"), metadata.get("name")]
+    if "namespace" in metadata:
+        lines.append(metadata["namespace"])
+    return lines if all(type(line) is int and line != blank for line in lines) else None
 
 
 class Pattern:
@@ -124,8 +123,10 @@ def drafts(rows: list[Row], pattern: Pattern) -> list[Draft] | None:
     for shape in pattern.shapes:
         if shape.head is None or pattern.blank:
             return None
-        head = [rows[line][4] if line >= 0 else "" for line in shape.head]
-        if any(type(text) is not str for text in head) or not head[1] or not head[2]:
+        head = [rows[line][4] for line in shape.head]
+        if len(head) < 4:
+            head.append("")
+        if {*map(type, head)} != _STRINGS or not head[1] or not head[2]:
             return None
         found.append(Draft(rows, shape, head))
     return found
