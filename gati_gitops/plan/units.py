@@ -121,7 +121,10 @@ class Planner:
     def _scraped(self, unit: LinkedUnit) -> Scraped | None:
         """How the unit's metrics are read, where the project has monitoring."""
         monitoring = self.project.spec.monitoring
-        own = unit.doc.model.spec.metrics or Metrics()
+        own = unit.doc.model.spec.metrics
+        if own is None and unit.module is not None and unit.module.module_type != "node":
+            return None  # the runtime is not in it, so nobody knows what it serves
+        own = own or Metrics()
         if monitoring is None or not own.scrape:
             return None
         port: int = unit.doc.model.spec.port

@@ -250,3 +250,14 @@ def test_wrong_settings_are_told(monitoring: str) -> None:
 
     with pytest.raises(SpecsInvalid):
         tree(monitoring)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "scraped"),
+    [("node", {}, True), ("oci", {}, False), ("wasm", {}, False), ("oci", {"metrics": {}}, True)],
+)
+def test_a_module_without_the_runtime_is_scraped_only_where_it_says(
+    kind: str, spec: dict[str, Any], scraped: bool
+) -> None:
+    found = tree("{}", handler(), module(moduleType=kind, **spec))
+    assert ("overlays/prod/eu/shop/module-db/monitoring.yaml" in found) == scraped
