@@ -93,8 +93,7 @@ def build(files: FileSystem, path: str) -> list[Resource]:
         raise
     _drop_local(resources)
     ordered = sorted_resources(resources.items, fields.get("sortOptions"))
-    if gathered.variables or any(resource.previous for resource in resources):
-        resources.changed()
+    resources.changed()
     if len(resources.index()) != len(resources):
         raise Broken("two resources have the same id", file=file)
     for resource in ordered:
