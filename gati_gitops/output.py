@@ -10,8 +10,8 @@ from typing import Any
 from gati_gitops.emit.overlay import overlay_path
 from gati_gitops.emit.routes.stored import split_weights, tombstones
 from gati_gitops.errors import Place, Refused
-from gati_gitops.ledger.fold import Seen, Stored
 from gati_gitops.ledger.store import ledger_from, plan_from
+from gati_gitops.ledger.stored import Seen, Stored
 from gati_gitops.tree import Snapshot, Tree
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gati_gitops.errors import Problem, Refused
-from gati_gitops.ledger.fold import Objection, Stored
+from gati_gitops.ledger.fold import Objection
+from gati_gitops.ledger.stored import Stored
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.spec.link import LinkedUnit
 

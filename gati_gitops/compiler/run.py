@@ -10,7 +10,8 @@ from gati_gitops.compiler.refuse import claimed, objected
 from gati_gitops.emit.patch import patches
 from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, release_folder, release_objects
 from gati_gitops.errors import Problem
-from gati_gitops.ledger.fold import Outcome, Policy, Stored, fold
+from gati_gitops.ledger.fold import Outcome, Policy, fold
+from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import Release, UnitPlan

@@ -10,11 +10,13 @@ Active and evidence lets it go.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from gati_gitops.ledger.model import DEPLOYED, SCALED, WEIGHTED, Entry, Ledger, Phase
+from gati_gitops.ledger.handover import hand_over
+from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.store import dump_plan
+from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
 
@@ -30,29 +32,6 @@ class Policy:
     """New versions wait until another environment has proved them."""
     revisions: Revisions = "roll"
     on_delete: str = "drain"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What manifests alone tell of a unit's state."""
-
-    weights: Mapping[str, int] = field(default_factory=dict)
-    """Weights by object name, as the split rule of the route has them."""
-    releases: frozenset[str] = frozenset()
-    """Release folders that the kustomization names."""
-    gone: tuple[str, ...] = ()
-    """Version ids for which a tombstone answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What the output holds of one unit on one cluster."""
-
-    plan: UnitPlan
-    ledger: Ledger | None
-    """None: a person deleted it."""
-    seen: Seen = field(default_factory=Seen)
-    """What its manifests say; asked only when the ledger is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +64,7 @@ def fold(
         if wanted is None:
             return Outcome(None, Ledger())
         return _first(policy, wanted, sibling)
-    ledger = stored.ledger or _recovered(stored)
+    ledger = stored.ledger or recovered(stored)
     if wanted is None:
         return _retire(policy, stored, ledger)
     if ledger.hold:
@@ -172,33 +151,6 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
         versions=_versions(frozen, prefer=stored.plan, other=wanted),
     )
     return _numbered(plan, frozen, stored, tuple(objections), (f"held: {ledger.hold}",))
-
-
-def _recovered(stored: Stored) -> Ledger:
-    """A ledger deleted by hand means held; its phases are read back from the manifests."""
-    seen = stored.seen
-    whole = sum(seen.weights.values()) == 100
-    # a split that is no percentage is the 503 of a unit that retires
-    retiring = bool(seen.weights) and not whole
-    top = max(seen.weights.values(), default=0)
-    entries = [Entry(name, "", Phase.REMOVED) for name in seen.gone]
-    for version in stored.plan.versions:
-        if version.release not in seen.releases:
-            continue
-        weight = seen.weights.get(version.name, 0) if whole else 0
-        if stored.plan.route is None:
-            phase, weight = Phase.ACTIVE, 100
-        elif weight:
-            phase = Phase.ACTIVE if weight == top else Phase.CANARY
-            top = -1 if weight == top else top  # one version is Active
-        elif retiring or (whole and version.name not in seen.weights):
-            phase = Phase.PARKED
-        else:
-            phase = Phase.STARTING if version.id == stored.plan.target else Phase.DRAINING
-        entries.append(Entry(version.id, version.digest, phase, weight))
-    hold = "the ledger was deleted by hand"
-    ledger = Ledger(target=stored.plan.target, hold=hold, retiring=retiring)
-    return ledger.with_entries(entries)
 
 
 # -- a unit that goes on -------------------------------------------------------------------------
@@ -371,40 +323,10 @@ def _outcome(
     other = stored.plan if stored is not None else None
     versions = _versions(ledger, prefer=wanted, other=other)
     if stored is not None and stored.plan.cluster == wanted.cluster:
-        ledger, versions, waiting = _hand_over(ledger, versions, stored)
+        ledger, versions, waiting = hand_over(ledger, versions, stored)
         notes += waiting
     plan = replace(wanted, versions=versions)
     return _numbered(plan, ledger, stored, objections, notes)
-
-
-def _hand_over(
-    ledger: Ledger, versions: tuple[PlannedVersion, ...], stored: Stored
-) -> tuple[Ledger, tuple[PlannedVersion, ...], tuple[str, ...]]:
-    """A live Deployment gets its first scaler only when its replica count has another holder.
-
-    Taking ``replicas`` out of Git while nobody else holds the field sets it to 1. So the fixed
-    count stays until the ledger says that it was handed over; then, in one commit, the scaler
-    comes and the count goes.
-    """
-    old = stored.ledger or ledger
-    fixed: dict[str, PlannedVersion] = {}
-    for entry in old.entries:
-        before = stored.plan.version(*entry.key)
-        live = entry.phase in SCALED and before is not None and not before.scaling.owned
-        if live and before is not None and before.scaling.replicas > 1:
-            fixed[entry.id] = before
-    done = {entry.id for entry in ledger.entries if entry.handed_over}
-    waits = {v.id for v in versions if v.scaling.owned and v.id in fixed and v.id not in done}
-    notes = tuple(
-        f"{id}: the scaler waits until the replica count is handed over" for id in sorted(waits)
-    )
-    kept = tuple(
-        replace(v, scaling=fixed[v.id].scaling) if v.id in waits and v.scaling.owned else v
-        for v in versions
-    )
-    over = done - fixed.keys()  # the scaler has been there since an earlier compile
-    entries = (replace(e, handed_over=False) if e.id in over else e for e in ledger.entries)
-    return ledger.with_entries(entries) if over else ledger, kept, notes
 
 
 def _versions(

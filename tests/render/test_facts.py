@@ -5,7 +5,6 @@ import re
 from importlib import resources
 from pathlib import Path
 
-import pytest
 import yaml
 
 from bench.kubernetes_schema import derive
@@ -13,12 +12,13 @@ from gati_gitops.render import config
 from gati_gitops.render.fieldspec import FieldSpec
 from gati_gitops.render.resource import Gvk
 from tests.render import krusty
+from tests.tools import missing
 
 
 def api() -> Path:
     folder = krusty.sources()
     if folder is None:
-        pytest.skip("kustomize's sources are not in the Go module cache")
+        missing("kustomize's sources in the Go module cache")
     return folder.parent
 
 

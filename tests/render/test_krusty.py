@@ -7,6 +7,7 @@ import pytest
 
 from tests.render import krusty
 from tests.render.real import all_theirs, ours, verdict
+from tests.tools import missing
 
 # Refusals that are accepted, by reason. A refusal for any other reason fails the test.
 ACCEPTED = [
@@ -23,7 +24,7 @@ FEWEST = 250
 def test_folders_of_kustomizes_own_tests(record_property):
     folder = krusty.sources()
     if folder is None:
-        pytest.skip("kustomize's sources are not in the Go module cache")
+        missing("kustomize's sources in the Go module cache")
     cases = [case for case in krusty.cases(folder) if case.files]
     assert len(cases) >= FEWEST, "the sources are no longer read as they were"
     inputs = [

@@ -18,6 +18,7 @@ from gati_gitops.yamlio.goyaml_read import (
 from gati_gitops.yamlio.goyaml_scalars import BLANK, Bare, Null, Odd, Quoted, is_quoted, resolve
 from tests.render import krusty
 from tests.render.strategies import KEYS, SCALARS, dump_document, resource
+from tests.tools import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,7 +64,7 @@ def test_files_of_this_repository():
 def test_files_of_kustomizes_tests():
     folder = krusty.sources()
     if folder is None:
-        pytest.skip("kustomize's sources are not in the Go module cache")
+        missing("kustomize's sources in the Go module cache")
     texts = {text for case in krusty.cases(folder) for text in case.files.values()}
     assert sum(map(check, texts)) > 100
 
