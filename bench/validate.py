@@ -99,7 +99,7 @@ def main() -> None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
         return
     print(f"{'specs':>7}  {'command':>9}  {'load':>9}  {'check':>9}")
-    for number in (1_000, 10_000):
+    for number in (10, 20) if "--smoke" in sys.argv else (1_000, 10_000):
         made = files(number)
         loaded = load(made)
         seconds = command(number), best(lambda: load(made)), best(lambda: check(loaded))  # noqa: B023
