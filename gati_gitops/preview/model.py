@@ -7,8 +7,8 @@
       totals, radius          sums
 
 Nothing in it is secret: values that may be are replaced by keyed fingerprints (``mask.py``) before
-anything is compared, so a writer may print all of it. Text comes from users, though: a writer escapes
-it for its own format.
+anything is compared, so a writer may print all of it. Text comes from users, though: a writer
+escapes it for its own format.
 """
 
 from __future__ import annotations
