@@ -135,6 +135,88 @@ class DebianPrograms:
                 shutil.copy2(Path(folder, "unpacked", "usr", "bin", program), stage / "bin")
 
 
+@dataclass(frozen=True)
+class DebianBrowser:
+    """A headless browser with the libraries that this machine lacks, beside the system as well.
+
+    What is missing is what apt would install here. A browser that is on the PATH already serves as
+    it is; other systems than Debian have no package like this one.
+    """
+
+    name: str
+    packages: tuple[str, ...]
+    own: tuple[str, ...]  # Programs that serve as well.
+    group: str = "programs"
+
+    @property
+    def pin(self) -> str:
+        return " ".join(self.packages)
+
+    def fill(self, stage: Path) -> None:
+        (stage / "bin").mkdir(parents=True, exist_ok=True)
+        program = stage / "bin" / self.name
+        if own := next(filter(None, map(shutil.which, self.own)), None):
+            program.write_text(f'#!/bin/sh\nexec {own} "$@"\n')
+        else:
+            self._unpack(stage / self.name)
+            program.write_text(BROWSER.replace("NAME", self.name))
+        program.chmod(0o755)
+
+    def _unpack(self, folder: Path) -> None:
+        if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
+            raise ToolError(
+                f"{self.name} comes from Debian's package {self.packages[0]}, and this is not"
+                f" Debian. Install {' or '.join(self.own)} yourself, somewhere on the PATH."
+            )
+        with tempfile.TemporaryDirectory() as scratch:
+            download = ["apt-get", "download", "-qq", *self._wanted(scratch)]
+            if problem := _run(download, scratch):
+                raise ToolError(f"apt-get could not get {self.packages[0]}:\n    {problem}")
+            for archive in sorted(Path(scratch).glob("*.deb")):
+                if problem := _run(["dpkg-deb", "-x", str(archive), "unpacked"], scratch):
+                    raise ToolError(f"{archive.name} can't be unpacked:\n    {problem}")
+            for part in ("lib", "usr/lib", "usr/share/fonts"):
+                if (found := Path(scratch, "unpacked", part)).is_dir():
+                    shutil.copytree(found, folder / part, symlinks=True)
+        (folder / "fonts.conf").write_text(FONTS)
+
+    def _wanted(self, scratch: str) -> list[str]:
+        """The packages and whatever of their dependencies is not on this machine."""
+        for refresh in (False, True):
+            if refresh:  # no list yet, or an old one
+                _run(["apt-get", "update", "-qq"], scratch)
+            done = subprocess.run(
+                ["apt-get", "-s", "install", "--no-install-recommends", *self.packages],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+                check=False,
+            )
+            if not done.returncode:
+                return re.findall(r"(?m)^Inst (\S+)", done.stdout)
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        reason = "\n    ".join(lines[-6:])
+        raise ToolError(
+            f"apt-get offers no {self.packages[0]}:\n    {reason}\n"
+            f"  Install {' or '.join(self.own)} yourself, somewhere on the PATH."
+        )
+
+
+BROWSER = """#!/bin/sh
+here=$(CDPATH= cd -- "$(dirname -- "$0")/../NAME" && pwd)
+for folder in "$here"/lib/*-linux-gnu* "$here"/usr/lib/*-linux-gnu*; do
+  LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+done
+export LD_LIBRARY_PATH
+[ -e /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$here/fonts.conf"
+exec "$here/usr/lib/chromium/chromium-headless-shell" "$@"
+"""
+FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir prefix="relative">usr/share/fonts</dir><dir>/usr/share/fonts</dir></fontconfig>
+"""
+
+
 def _run(command: list[str], folder: str) -> str:
     """Why a command failed; nothing if it did not."""
     done = subprocess.run(
@@ -160,6 +242,12 @@ COMPONENTS: tuple[Component, ...] = (
     GoProgram("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.8.2"),
     # What Prometheus itself says of our rules.
     DebianPrograms("prometheus", "prometheus", ("prometheus", "promtool")),
+    # The preview's page, in the engine that most people read it with.
+    DebianBrowser(
+        "chromium",
+        ("chromium-headless-shell", "fonts-dejavu-core"),
+        ("chromium-headless-shell", "chromium", "google-chrome"),
+    ),
     GoCrds(
         "gateway-api",
         "sigs.k8s.io/gateway-api",
