@@ -204,7 +204,7 @@ class DebianBrowser:
 
 BROWSER = """#!/bin/sh
 here=$(CDPATH= cd -- "$(dirname -- "$0")/../NAME" && pwd)
-for folder in "$here"/lib/*-linux-gnu* "$here"/usr/lib/*-linux-gnu*; do
+for folder in "$here"/lib/*-linux-gnu* "$here"/usr/lib/*-linux-gnu* "$here"/usr/lib/*/pulseaudio; do
   LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 done
 export LD_LIBRARY_PATH
