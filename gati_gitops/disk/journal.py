@@ -19,9 +19,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from gati_gitops.disk.paths import PRIVATE, check
+from gati_gitops.disk.paths import PRIVATE
 from gati_gitops.errors import Place, Refused
-from gati_gitops.tree import Changes
+from gati_gitops.tree import Changes, check_paths
 
 COMMITTED = "journal"
 UNCOMMITTED = "journal.new"
@@ -149,7 +149,7 @@ def _decode(data: bytes, file: str) -> Changes:
             place=Place(file),
         ) from error
     # A digest is no signature: anybody can commit a journal to a repository.
-    check(changes)
+    check_paths(changes)
     return changes
 
 

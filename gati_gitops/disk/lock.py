@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NewType
 
-from gati_gitops.disk.paths import FOLDER, PRIVATE, explained, shown
+from gati_gitops.disk.paths import FOLDER, PRIVATE, explained
 from gati_gitops.errors import Outside, Place, Refused
+from gati_gitops.tree import shown
 
 Held = NewType("Held", Path)
 """A folder whose lock we hold: what `recover` and `apply` ask for."""

@@ -11,9 +11,9 @@ import os
 import stat
 from pathlib import Path
 
-from gati_gitops.disk.paths import above, explained, in_the_way, shown, trouble
+from gati_gitops.disk.paths import explained, in_the_way, trouble
 from gati_gitops.errors import GatiError, Place, Refused
-from gati_gitops.tree import Changes
+from gati_gitops.tree import Changes, above, shown
 
 _BLOCK = 4096
 

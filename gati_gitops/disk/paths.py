@@ -1,67 +1,27 @@
-"""Which paths may be written, and how a failing disk is put into words.
+"""How a failing disk is put into words.
 
-A path is checked as text before anything is opened, and opened component by component, so that
-neither a spec's strange name nor a link somebody planted leads out of our folders.
+A path is checked as text (tree.py) before anything is opened, and opened component by component, so
+that neither a spec's strange name nor a link somebody planted leads out of our folders.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gati_gitops.errors import GatiError, Outside, Place, Refused
-from gati_gitops.tree import OWNED
+from gati_gitops.tree import shown
 
 PRIVATE = ".gati-gitops"
 """The folder below the root for lock and journal; gone when nothing is under way."""
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_NAME = r"(?!\.{1,2}(?:/|$))(?!(?i:\.git)(?:/|$))[^/\\\x00-\x1f\x7f\ud800-\udfff]+"
-_PATH = re.compile(rf"(?:{'|'.join(OWNED)})(?:/{_NAME})*\Z")
-_LONGEST_NAME = 255
-_LONGEST_PATH = 1024
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _IN_THE_WAY = {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY}
-
-
-def check(paths: Iterable[str]) -> None:
-    """Refuse any path that is not a plain file below one of our folders."""
-    for path in paths:
-        if not _PATH.match(path) or (len(path) > _LONGEST_NAME // 4 and _is_long(path)):
-            raise Refused(
-                f"{shown(path)!r} is not a path that we write",
-                remedy="a path is relative, below "
-                + ", ".join(OWNED)
-                + ", without '.', '..', '.git', backslash or control character",
-                place=Place(shown(path)),
-            )
-
-
-def _is_long(path: str) -> bool:
-    names = path.encode().split(b"/")
-    return len(path) > _LONGEST_PATH or max(map(len, names)) > _LONGEST_NAME
-
-
-def above(paths: Iterable[str]) -> set[str]:
-    """All folders above the paths."""
-    found: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
-
-
-def shown(path: str | os.PathLike[str]) -> str:
-    """A path as any terminal can print it: names on disk need not be UTF-8."""
-    return os.fspath(path).encode("utf-8", "backslashreplace").decode()
 
 
 def in_the_way(path: str, what: str) -> Refused:

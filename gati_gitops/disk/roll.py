@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from gati_gitops.disk.journal import write_all
-from gati_gitops.disk.paths import FOLDER, above, shown, trouble
-from gati_gitops.tree import Changes
+from gati_gitops.disk.paths import FOLDER, trouble
+from gati_gitops.tree import Changes, above, shown
 
 TEMPORARY = ".gati-gitops.tmp"
 """A file's new content before it takes the old one's place, in the same folder."""

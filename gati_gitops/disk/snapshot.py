@@ -11,7 +11,8 @@ import os
 import stat
 from pathlib import Path
 
-from gati_gitops.disk.paths import PRIVATE, explained, in_the_way, shown, trouble
+from gati_gitops.disk.paths import PRIVATE, explained, in_the_way, trouble
+from gati_gitops.tree import shown
 
 # A FIFO without writer would block the open for ever; on regular files O_NONBLOCK means nothing.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -20,10 +20,10 @@ from pathlib import Path
 from gati_gitops.disk import journal
 from gati_gitops.disk.lock import Held, locked
 from gati_gitops.disk.look import look
-from gati_gitops.disk.paths import FOLDER, PRIVATE, check, explained, shown
+from gati_gitops.disk.paths import FOLDER, PRIVATE, explained
 from gati_gitops.disk.roll import roll
 from gati_gitops.errors import GatiError, Refused
-from gati_gitops.tree import Changes
+from gati_gitops.tree import Changes, check_paths, shown
 
 __all__ = ["Held", "apply", "locked", "recover", "refuse_unfinished"]
 
@@ -33,7 +33,7 @@ def apply(root: Held, changes: Changes) -> None:
     recover(root)
     if not changes:
         return
-    check(changes)
+    check_paths(changes)
     look(root, changes)
     with _private(root) as private:
         with explained(f"{root}/{PRIVATE}", "write"):

@@ -6,10 +6,10 @@ import socket
 import pytest
 from hypothesis import given
 
-from gati_gitops.disk.paths import PRIVATE, above, check
+from gati_gitops.disk.paths import PRIVATE
 from gati_gitops.disk.snapshot import DiskSnapshot
 from gati_gitops.errors import Refused
-from gati_gitops.tree import OWNED, MemorySnapshot, difference
+from gati_gitops.tree import OWNED, MemorySnapshot, above, check_paths, difference
 from tests.disk.trees import changes, is_tree, trees
 from tests.disk.world import CHANGES, OLD, after, finish, found, killed, put, write
 
@@ -122,7 +122,7 @@ def test_a_path_that_is_not_ours_is_refused_before_anything_is_written(tmp_path,
 
 
 def test_paths_that_are_ours():
-    check(
+    check_paths(
         ["base/.gitignore", "base/a..b/...", "crds/ü ä.yaml", "base/" + "n" * 255, "overlays/git"]
     )
 

@@ -2,8 +2,7 @@
 
 from hypothesis import strategies as st
 
-from gati_gitops.disk.paths import above
-from gati_gitops.tree import OWNED
+from gati_gitops.tree import OWNED, above
 
 _names = st.sampled_from(["a", "b", "b.yaml", "b-c", "ü", "route.yaml"])
 paths = st.builds(
