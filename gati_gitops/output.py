@@ -101,6 +101,10 @@ class Output:
                 found[path] = content
         return found
 
+    def read(self, path: str) -> bytes | None:
+        """One file as it is."""
+        return self._snapshot.read(path)
+
     def settings(self, env: str) -> Mapping[str, Any]:
         """What an environment's owner has set, and who that is."""
         return self.record(f"overlays/{env}/project.yaml")

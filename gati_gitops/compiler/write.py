@@ -11,11 +11,14 @@ from gati_gitops.compiler.run import Placed, Run
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
 from gati_gitops.emit.layout import (
+    RECORD_FORMAT,
     cluster_files,
     crd_copies,
     environment_files,
     namespace_files,
     namespaces_of,
+    record_group,
+    record_path,
 )
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests, template_files
 from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, unspoilt
@@ -121,23 +124,26 @@ def _namespace_templates(
 
 
 def _environment(run: Run, env: str, by_cluster: Mapping[tuple[str, str], list[UnitPlan]]) -> Tree:
-    owned = {
-        f"{plan.unit.namespace}/{plan.unit.folder}"
-        for (name, _), plans in by_cluster.items()
-        if name == env
-        for plan in plans
-    }
-    for cluster in run.specs.project.spec.environments[env].clusters:
+    project = run.specs.project
+    plans = [plan for (name, _), found in by_cluster.items() if name == env for plan in found]
+    for cluster in project.spec.environments[env].clusters:
         if not run.narrowed.has(env, cluster):
-            owned |= {
-                "/".join(key)
-                for key, stored in run.output.units(env, cluster).items()
-                if stored.plan.source == run.source
-            }
-    files = environment_files(run.specs.project, env, run.source, __version__, owned, run.file)
+            stored = run.output.units(env, cluster).values()
+            plans += [s.plan for s in stored if s.plan.source == run.source]
+    groups = {record_group(project, plan) for plan in plans}
+    files = environment_files(project, env, run.source, __version__, groups, run.file)
+    for path in (record_path(env, run.source, group) for group in groups):
+        files[path] = _record(run, path, files[path])
     if run.owner(env).source != run.source:
         del files[f"overlays/{env}/project.yaml"]
     return files
+
+
+def _record(run: Run, path: str, fresh: bytes) -> bytes:
+    """A record that a publish has completed stays until the next publish writes it."""
+    old = run.output.record(path)
+    same = old.get("format") == RECORD_FORMAT and old.get("compiler") == __version__
+    return (run.output.read(path) or fresh) if same else fresh
 
 
 def _bases(run: Run, live: list[Outcome], planner: Planner, scope: list[str]) -> Tree:

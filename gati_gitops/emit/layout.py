@@ -10,7 +10,8 @@ from gati_gitops.emit.monitoring.rules import rules
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.namespace import namespace
 from gati_gitops.emit.release import KUSTOMIZATION, template_file
-from gati_gitops.plan.model import Added
+from gati_gitops.plan.model import Added, UnitPlan
+from gati_gitops.plan.naming import slug
 from gati_gitops.plan.units import routing
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.project import Environment, GatiProject
@@ -18,6 +19,8 @@ from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump, dump_all
 
 RECORD_FORMAT = 1
+WHOLE, NO_OWNER = "all", "unowned"
+"""Groups of the units of an environment: all of them, and those that name no owner."""
 BUILT_IN = frozenset(("default", "kube-public", "kube-system"))
 """Namespaces that every cluster has, and that hold what is not ours to restrict."""
 
@@ -97,26 +100,31 @@ def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:
     return {f"overlays/{env}/{cluster}/_crds/{file}": data for file, data in crds.items()}
 
 
+def record_group(project: GatiProject, plan: UnitPlan) -> str:
+    """The record, and the pull request, that a unit belongs to."""
+    settings = project.spec.pull_requests
+    if settings.group_by == "namespace":
+        return plan.unit.namespace
+    if settings.group_by == "owner":
+        owner = plan.labels.get(settings.owner_label)
+        return slug(owner) if owner else NO_OWNER
+    return WHOLE
+
+
+def record_path(env: str, source: str, group: str) -> str:
+    return f"overlays/{env}/sources/{source}/{group}.yaml"
+
+
 def environment_files(
-    project: GatiProject, env: str, source: str, compiler: str, owned: Iterable[str], file: str
+    project: GatiProject, env: str, source: str, compiler: str, groups: Iterable[str], file: str
 ) -> Tree:
-    """The environment's settings, and the record of what this source published there."""
+    """The environment's settings, and the records of what this source published there."""
     line = header([file])
     settings = settings_data(project, env, source, file)
     files: Tree = {f"overlays/{env}/project.yaml": dump(settings, line)}
-    groups: dict[str, list[str]] = {}
-    for unit in sorted(owned):
-        group, _, folder = unit.partition("/")
-        groups.setdefault(group, []).append(folder)
-    for group, folders in groups.items():
-        record = {
-            "format": RECORD_FORMAT,
-            "source": source,
-            "compiler": compiler,
-            "namespace": group,
-            "units": folders,
-        }
-        files[f"overlays/{env}/sources/{source}/{group}.yaml"] = dump(record, line)
+    for group in sorted(groups):
+        record = {"format": RECORD_FORMAT, "source": source, "group": group, "compiler": compiler}
+        files[record_path(env, source, group)] = dump(record, line)
     return files
 
 
@@ -133,6 +141,10 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
         "rollout": _dump(settings.rollout or project.spec.rollout),
         "revisions": settings.revisions,
         "onDelete": settings.on_delete,
+        "modes": _dump(settings.modes),
+        "deletionBudget": _dump(settings.deletion_budget or project.spec.deletion_budget),
+        "commits": _dump(project.spec.commits),
+        "pullRequests": _dump(project.spec.pull_requests),
         "clusters": {
             # how it is synced is recorded beside its engine's objects
             name: _dump(
@@ -141,6 +153,8 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
             for name, cluster in sorted(settings.clusters.items())
         },
     }
+    if settings.protected:
+        data["protected"] = True
     if project.spec.monitoring is not None:
         data["monitoring"] = _dump(project.spec.monitoring)
     if promotion is not None:

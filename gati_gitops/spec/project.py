@@ -17,6 +17,7 @@ from gati_gitops.spec.common import (
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.network import Network
 from gati_gitops.spec.policy import Policies
+from gati_gitops.spec.publishing import Commits, DeletionBudget, Modes, PullRequests
 from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.sync import ClusterSync, Sync
 from gati_gitops.spec.workload import Defaults
@@ -59,6 +60,11 @@ class Environment(Model):
     rollout: Rollout | None = None
     revisions: Revisions = "roll"
     on_delete: Literal["drain", "immediate"] = "drain"
+    modes: Modes = Field(default_factory=Modes)
+    deletion_budget: DeletionBudget | None = Field(None, description="default: the project's")
+    protected: bool = Field(
+        False, description="a breaking change of CRDs waits for an approval here"
+    )
     network: Network | None = Field(None, description="laid over the project's")
     registries: dict[str, str] = Field(
         default_factory=dict, description="image prefix to the registry that serves it here"
@@ -107,6 +113,9 @@ class ProjectSpec(Model):
     environments: dict[DnsLabel, Environment] = Field(min_length=1)
     rollout: Rollout = Field(default_factory=Rollout)
     promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)
+    commits: Commits = Field(default_factory=Commits)
+    pull_requests: PullRequests = Field(default_factory=PullRequests)
+    deletion_budget: DeletionBudget = Field(default_factory=DeletionBudget)
     policies: Policies = Field(
         default_factory=Policies, description="rules that every unit must keep to"
     )
