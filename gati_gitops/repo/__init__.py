@@ -1,0 +1,1 @@
+"""Git repositories: the only place that knows pygit2."""

@@ -1,0 +1,113 @@
+"""Commits: what is to become one, how it is made, and how one is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gati_gitops.errors import Refused
+from gati_gitops.repo.objects import COMMIT, Objects
+from gati_gitops.tree import Changes
+
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f<>]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who commits."""
+
+    name: str
+    email: str
+
+
+class Signer(Protocol):
+    """Signs the bytes of a commit; the armoured signature is what it gives."""
+
+    def sign(self, payload: bytes) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One commit to be."""
+
+    changes: Changes
+    message: str
+    environment: str = ""
+    note: bytes | None = None
+    root: str = ""
+    """The folder that the paths of the changes are relative to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as it is in the repository."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    time: int
+    """When it was committed, in seconds since 1970."""
+    message: str
+
+
+def create_commit(
+    objects: Objects,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    *,
+    author: Signature,
+    committer: Signature,
+    time: int,
+    signer: Signer | None = None,
+) -> str:
+    """Make a commit; its id. It is on disk after the next flush."""
+    if "\0" in message:
+        raise Refused("a commit message holds a NUL character", remedy="take it out")
+    head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    head.append(f"author {_identity(author)} {time} +0000")
+    head.append(f"committer {_identity(committer)} {time} +0000")
+    text = message.rstrip("\n") + "\n"
+    payload = "\n".join([*head, "", text]).encode()
+    if signer is not None:
+        lines = signer.sign(payload).rstrip("\n").split("\n")
+        head.append("gpgsig " + "\n ".join(lines))
+        payload = "\n".join([*head, "", text]).encode()
+    return objects.add(COMMIT, payload).hex()
+
+
+def read_commit(objects: Objects, id: str) -> Commit:
+    """A commit of the repository."""
+    head, _, message = objects.read(bytes.fromhex(id), COMMIT).partition(b"\n\n")
+    fields: dict[bytes, list[bytes]] = {}
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        fields.setdefault(key, []).append(value)
+    author, _ = _person(fields.get(b"author", [b""])[0])
+    committer, time = _person(fields.get(b"committer", [b""])[0])
+    return Commit(
+        id=id,
+        tree=fields[b"tree"][0].decode(),
+        parents=tuple(parent.decode() for parent in fields.get(b"parent", ())),
+        author=author,
+        committer=committer,
+        time=time,
+        message=message.decode(errors="replace"),
+    )
+
+
+def _identity(who: Signature) -> str:
+    name = _NOT_IN_NAMES.sub(" ", who.name).strip() or "unknown"
+    return f"{name} <{_NOT_IN_NAMES.sub('', who.email).strip()}>"
+
+
+def _person(line: bytes) -> tuple[Signature, int]:
+    name, _, rest = line.decode(errors="replace").partition("<")
+    email, _, when = rest.partition(">")
+    seconds = when.split()[:1]
+    time = int(seconds[0]) if seconds and seconds[0].isdigit() else 0
+    return Signature(name.strip(), email.strip()), time
