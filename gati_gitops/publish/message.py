@@ -1,0 +1,346 @@
+"""The commit message: what a person on call wants to read, and what programs read after it.
+
+Subject and body are rendered from the change set. Text of users (reasons, names, what they wrote in
+their own commits) becomes harmless before it is put in: one line, nothing invisible, no secrets.
+None of it begins a line of the body, so that no reader finds a trailer, a `---` or a comment in
+it. The trailers are a paragraph of their own at the end, each of them one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from gati_gitops import __version__
+from gati_gitops.ledger.model import Entry
+from gati_gitops.publish.changes import ChangeSet, Fate, Step, UnitChange, VersionChange
+from gati_gitops.redact import redact
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+SUBJECT = 72
+WIDTH = 72
+UNITS = 20
+"""How many units a message tells of one by one."""
+MAX_TEXT = 4000
+"""Argo CD stops reading at a line of 64 KiB; nobody reads more than this."""
+
+_HIDDEN = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
+_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The specs' commit, as Argo CD and gitops-promoter show it."""
+
+    sha: str
+    repo_url: str = ""
+    author: str = ""
+    """``Name <email>``."""
+    email: str = ""
+    date: str = ""
+    """ISO 8601, with its offset."""
+    subject: str = ""
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a commit comes from, for its trailers."""
+
+    source: str
+    commit: str = ""
+    decision: str = ""
+    evidence: tuple[str, ...] = ()
+    reference: Reference | None = None
+    """Given where the project wants Argo CD's trailers."""
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def message(changes: ChangeSet, origin: Origin, *, subject: str = "", reason: str = "") -> str:
+    """All of a commit message. ``subject`` stands instead of the one that is made."""
+    head = _cut(_with_environment(changes, line(subject)) if subject else subject_of(changes))
+    parts = [head, body_of(changes, reason), "\n".join(trailers(origin))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+# -- text of users -------------------------------------------------------------------------------
+
+
+def line(text: object, limit: int = MAX_TEXT) -> str:
+    """Anything as one line: no controls, nothing invisible, nothing that turns text around."""
+    words = redact(" ".join(str(text)[: 4 * limit].split()))
+    shown = "".join(c if unicodedata.category(c) not in _HIDDEN else _escaped(c) for c in words)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(line(text), WIDTH - 2, break_on_hyphens=False)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SUBJECT else text[: SUBJECT - 1].rstrip() + "…"
+
+
+# -- the subject ---------------------------------------------------------------------------------
+
+_VERBS = {
+    Step.WAITS: "queue {unit} {version}",
+    Step.STARTS: "start {unit} {version}",
+    Step.WEIGHT: "shift {unit} {version} to {weight} %",
+    Step.ACTIVE: "activate {unit} {version}",
+    Step.REVISED: "revise {unit} {version}",
+    Step.DRAINS: "drain {unit} {version}",
+    Step.PARKS: "park {unit} {version}",
+    Step.REJECTED: "reject {unit} {version}",
+    Step.REMOVED: "remove {unit} {version}",
+    Step.FORGOTTEN: "forget {unit} {version}",
+}
+# When one commit does several things to a unit, the first of these names it.
+_ORDER = (
+    Step.REJECTED, Step.STARTS, Step.ACTIVE, Step.WEIGHT, Step.REVISED, Step.REMOVED, Step.PARKS,
+    Step.DRAINS, Step.WAITS, Step.FORGOTTEN,
+)  # fmt: skip
+
+
+def subject_of(changes: ChangeSet) -> str:
+    """One line of at most 72 characters."""
+    by_unit: dict[str, list[UnitChange]] = {}
+    for change in changes.units:
+        by_unit.setdefault(str(change.unit), []).append(change)
+    if not by_unit:
+        return _cut(_with_environment(changes, _around(changes)))
+    if len(by_unit) == 1:
+        (name, (first, *_)), *_ = by_unit.items()
+        return _cut(_with_environment(changes, _deed(line(name), first)))
+    fates = [_fate(unit) for unit in by_unit.values()]
+    words = {
+        Fate.CHANGES: ("changes", "change"),
+        Fate.NEW: ("is new", "are new"),
+        Fate.RETIRES: ("retires", "retire"),
+        Fate.GONE: ("goes", "go"),
+    }
+    parts = [
+        f"{number} {'unit ' if number == 1 else 'units '}{one if number == 1 else many}"
+        for fate, (one, many) in words.items()
+        if (number := fates.count(fate))
+    ]
+    # the word once is enough
+    text = ", ".join([parts[0], *(re.sub(" units?", "", part) for part in parts[1:])])
+    return _cut(_with_environment(changes, text))
+
+
+def _with_environment(changes: ChangeSet, text: str) -> str:
+    return f"{line(changes.environment) or 'output'}: {text}"
+
+
+def _fate(unit: Sequence[UnitChange]) -> Fate:
+    """The strongest of what happens to a unit on its clusters."""
+    fates = {change.fate for change in unit}
+    return next(fate for fate in (Fate.GONE, Fate.RETIRES, Fate.CHANGES, Fate.NEW) if fate in fates)
+
+
+def _deed(name: str, change: UnitChange) -> str:
+    """What happens to the one unit of a commit."""
+    if change.fate is Fate.GONE:
+        return f"remove {name}"
+    if change.fate is Fate.RETIRES:
+        return f"retire {name}"
+    if change.newly_held:
+        return f"hold {name}"
+    top = min(change.versions, key=lambda v: _ORDER.index(v.step), default=None)
+    if change.fate is Fate.NEW:
+        return f"add {name} {line(top.id)}" if top and len(change.versions) == 1 else f"add {name}"
+    if change.released and top is None:
+        return f"release {name}"
+    if top is None:
+        return f"update {name}"
+    weight = top.after.weight if top.after else 0
+    return _VERBS[top.step].format(unit=name, version=line(top.id), weight=weight)
+
+
+def _around(changes: ChangeSet) -> str:
+    """What to call a commit that moves no unit."""
+    if any(folder.namespace == "" for folder in changes.folders):
+        return "update CRDs"
+    names = sorted({folder.namespace for folder in changes.folders})
+    if names:
+        return f"update {'namespace' if len(names) == 1 else 'namespaces'} {', '.join(names)}"
+    paths = [*changes.files.added, *changes.files.changed, *changes.files.removed]
+    if any(path.endswith("/project.yaml") for path in paths):
+        return "update settings"
+    if changes.files.removed and all(path.startswith("base/") for path in paths):
+        return "remove release folders that nobody names"
+    return "update generated files"
+
+
+# -- the body ------------------------------------------------------------------------------------
+
+
+def body_of(changes: ChangeSet, reason: str = "") -> str:
+    """What happens, unit by unit and object by object; long lists are folded."""
+    units = list(_units(changes))
+    rest = [unit["name"] for unit in units[UNITS:]]
+    objects = {
+        mark: [f"{key} ({', '.join(sorted(where))})" for key, where in found.items()]
+        for mark, found in (
+            ("-", changes.objects(lambda o: o.removed)),
+            ("+", changes.objects(lambda o: o.added)),
+            ("~", changes.objects(lambda o: o.changed)),
+        )
+    }
+    paths = changes.files
+    files = {"-": paths.removed, "+": paths.added, "~": paths.changed}
+    return (
+        _template("body.txt.j2")
+        .render(
+            reason=_wrapped(reason),
+            units=units[:UNITS],
+            more_units={"count": len(rest), "lines": _folded(rest)} if rest else None,
+            objects=_tally(objects),
+            files=_tally(files) if not units and not any(objects.values()) else None,
+            held=_folded(
+                [f"{held.unit} on {held.cluster}: {held.reason}" for held in changes.held]
+            ),
+        )
+        .strip("\n")
+    )
+
+
+def _tally(marked: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+    """How many go, come and change, and the first of each."""
+    if not any(marked.values()):
+        return None
+    words = {"+": "added", "~": "changed", "-": "removed"}
+    lines = [f"{mark} {item}" for mark, items in marked.items() for item in _folded(items)]
+    counts = ", ".join(f"{len(marked[mark])} {word}" for mark, word in words.items())
+    return {"counts": counts, "lines": lines}
+
+
+def _folded(items: Sequence[str], limit: int = 15) -> list[str]:
+    if len(items) <= limit + 1:  # never a line to say that one line was left out
+        return list(items)
+    return [*items[:limit], f"… and {len(items) - limit} more"]
+
+
+def _units(changes: ChangeSet) -> Iterator[dict[str, Any]]:
+    """Units with what happens to them; clusters where the same happens are told once."""
+    told: dict[tuple[Any, ...], list[str]] = {}
+    for change in changes.units:
+        lines = tuple(_lines(change))
+        told.setdefault((change.unit, change.fate, lines), []).append(change.cluster)
+    words = {
+        Fate.NEW: "new",
+        Fate.CHANGES: "changes",
+        Fate.RETIRES: "starts to retire; it serves until nobody calls",
+        Fate.GONE: "is removed",
+    }
+    for (unit, fate, lines), clusters in told.items():
+        yield {
+            "name": str(unit),
+            "clusters": ", ".join(sorted(clusters)),
+            "fate": words[fate],
+            "lines": _folded(lines),
+        }
+
+
+def _lines(change: UnitChange) -> Iterator[str]:
+    for version in change.versions:
+        yield _version(version)
+    if change.traffic and change.fate is not Fate.NEW:
+        yield "traffic: " + ", ".join(f"{id} {weight} %" for id, weight in change.traffic)
+    if change.newly_held:
+        yield f"held: {change.hold}"
+    if change.released:
+        yield "no longer held"
+
+
+def _version(change: VersionChange) -> str:
+    old, new = change.before, change.after
+    if new is None:
+        return f"{change.id} goes (was {_state(old)})"
+    fresh = old is None or old.digest != new.digest
+    image = f" ({change.image})" if change.image and fresh else ""
+    if old is None:
+        return f"{change.id} enters as {_state(new)}{image}"
+    if (old.phase, old.weight) == (new.phase, new.weight):
+        what = f"is revised{image}" if fresh else "is judged bad" if new.barred else "is cleared"
+        return f"{change.id}, {_state(new)}, {what}"
+    return f"{change.id}: {_state(old)} → {_state(new)}" + (f", revised{image}" if fresh else "")
+
+
+def _state(entry: Entry | None) -> str:
+    if entry is None:
+        return "unknown"
+    return f"{entry.phase} at {entry.weight} %" if entry.weight else str(entry.phase)
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("gati_gitops.publish", "prose"),
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, int) else line(value),
+        autoescape=False,  # noqa: S701 - plain text; `finalize` sees every value
+        keep_trailing_newline=False,
+    )
+    return environment.get_template(name)
+
+
+# -- trailers ------------------------------------------------------------------------------------
+
+
+def trailers(origin: Origin) -> list[str]:
+    """The last paragraph: one line each, nothing of a user's can be one."""
+    source = (
+        f"{line(origin.source)}@{line(origin.commit)}" if origin.commit else line(origin.source)
+    )
+    found = [("Gati-Source", source), ("Gati-Compiler", __version__)]
+    found += [("Gati-Decision", origin.decision)] if origin.decision else []
+    found += [("Gati-Evidence", item) for item in origin.evidence]
+    found += [(name, value) for name, value in origin.more.items() if _TOKEN.match(name)]
+    found += list(_references(origin.reference)) if origin.reference else []
+    return [f"{name}: {text}" for name, value in found if (text := line(value, 8 * MAX_TEXT))]
+
+
+def _references(reference: Reference) -> Iterator[tuple[str, str]]:
+    """As Argo CD's source hydrator reads them (util/git/client.go, GetReferences)."""
+    prefix = "Argocd-reference-commit-"
+    yield prefix + "sha", reference.sha
+    yield prefix + "repourl", reference.repo_url
+    yield prefix + "author", address(reference.author, reference.email)
+    yield prefix + "date", reference.date
+    yield prefix + "subject", reference.subject
+    if reference.body.strip():
+        yield prefix + "body", json.dumps(text(reference.body))
+
+
+def text(value: str) -> str:
+    """Text of several lines, each of them harmless."""
+    lines = [line(part) for part in value[: 2 * MAX_TEXT].splitlines()]
+    whole = "\n".join(lines).strip("\n")
+    return whole if len(whole) <= MAX_TEXT else whole[: MAX_TEXT - 1] + "…"
+
+
+def address(name: str, email: str) -> str:
+    """A name and an address as RFC 5322 wants them."""
+    name, email = line(name), re.sub(r"[\s<>]", "", line(email))
+    if not name:
+        return email and f"<{email}>"
+    if re.search(r"[^\w\s!#$%&\'*+/=?^`{|}~-]", name):
+        name = '"' + re.sub(r'([\\"])', r"\\\1", name) + '"'
+    return f"{name} <{email}>" if email else ""
