@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from gati_gitops.emit.overlay import overlay_path
+from gati_gitops.emit.release import release_path
 from gati_gitops.emit.routes.stored import split_weights, tombstones
 from gati_gitops.errors import Place, Refused
 from gati_gitops.ledger.store import ledger_from, plan_from
@@ -84,14 +85,6 @@ class Output:
             if stored.plan.route is not None
         }
 
-    def foreign_units(self, env: str, cluster: str, source: str) -> dict[UnitKey, str]:
-        """Units of other sources on a cluster, with their folders."""
-        return {
-            key: self._units[env, cluster][key].rpartition("/")[0]
-            for key, stored in self.units(env, cluster).items()
-            if stored.plan.source != source
-        }
-
     def files(self, folder: str) -> Tree:
         """A folder as it is."""
         found: Tree = {}
@@ -139,11 +132,7 @@ class Output:
 
     @staticmethod
     def _releases(stored: Stored) -> set[str]:
-        unit = stored.plan.unit
-        return {
-            f"base/{unit.namespace}/{unit.folder}/{version.release}"
-            for version in stored.plan.versions
-        }
+        return {release_path(stored.plan.unit, name) for name in stored.plan.releases}
 
     def with_comments(self, path: str, content: bytes) -> bytes:
         """A ledger's new content with what people wrote into it; their bytes if it is not new."""

@@ -41,8 +41,13 @@ def compile_specs(
     narrowed: Narrowed | None = None,
     discard: bool = False,
     upgrade: bool = False,
+    sweep: bool = True,
 ) -> Compilation:
-    """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done."""
+    """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done.
+
+    With ``sweep``, release folders that nobody names go at once; a repository with open branches
+    that may still name them wants a later commit for that.
+    """
     output = Output(before)
     linked = link_all(specs, output.names())
     problems = [*specs.warnings, *check(specs, linked)]
@@ -62,7 +67,8 @@ def compile_specs(
     tree, scope = write(run, placed, planner)
     if run.templates is not None and run.templates.problems:  # of namespaces: the last to be made
         raise SpecsInvalid([*problems, *run.templates.problems])
-    found = compare(before, tree, scope, scope if narrowed != Narrowed() else OWNED)
+    watched = scope if narrowed != Narrowed() else OWNED
+    found = compare(before, tree, scope if sweep else [f for f in scope if f != "base"], watched)
     foreign, changes = found.foreign, found.changes
     if foreign and not discard:
         raise Refused(
@@ -126,10 +132,10 @@ def _collisions(run: Run, placed: list[Placed]) -> Iterable[Problem]:
     """Objects that would share a name with what the specs no longer have, or another source has."""
     taken: dict[tuple[str, str, str], str] = {}
     for env, cluster in sorted({(p.plan.environment, p.plan.cluster) for p in placed if p.plan}):
-        for stored in run.output.units(env, cluster).values():
-            if stored.plan.source != run.source:
-                for name, what, _ in _named(stored.plan):
-                    taken[cluster, stored.plan.unit.namespace, name] = what
+        for key in run.left_alone(env, cluster):
+            plan = run.output.units(env, cluster)[key].plan
+            for name, what, _ in _named(plan):
+                taken[cluster, plan.unit.namespace, name] = what
     for place in placed:
         for name, what, file in _named(place.plan) if place.plan else ():
             assert place.plan is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gati_gitops.compiler.refuse import claimed, objected
+from gati_gitops.emit.overlay import overlay_path
 from gati_gitops.emit.patch import patches
 from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, release_folder, release_objects
 from gati_gitops.errors import Problem
@@ -32,11 +33,16 @@ class Narrowed:
 
     environments: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()
+    units: frozenset[UnitKey] = frozenset()
 
     def has(self, env: str, cluster: str) -> bool:
         return (not self.environments or env in self.environments) and (
             not self.clusters or cluster in self.clusters
         )
+
+    def wants(self, key: UnitKey) -> bool:
+        """Whether a unit is compiled; others stay byte for byte as they are."""
+        return not self.units or key in self.units
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +132,11 @@ class Run:
     ) -> Iterable[Placed]:
         here = dict(self.output.units(env, cluster))
         around = planner.around(units)
+        units = [unit for unit in units if self.narrowed.wants(_key(unit))]
 
         def folded(unit: LinkedUnit, doors: Doors | None) -> Outcome:
             wanted = planner.plan(unit, env, cluster, doors, around)
-            key = (unit.namespace, wanted.unit.folder)
+            key = _key(unit)
             stored = self.output.units(env, cluster).get(key)
             if stored is not None and stored.plan.source != self.source:
                 raise claimed(wanted, stored)
@@ -137,7 +144,7 @@ class Run:
             return fold(policy, wanted, stored, sibling)
 
         for unit in units:
-            here.pop((unit.namespace, UnitId(unit.namespace, unit.kind, unit.name).folder), None)
+            here.pop(_key(unit), None)
         gone = {key: fold(policy, None, s) for key, s in here.items() if self._ours(s)}
         doors = self._doors(units, folded, [*gone.values()], here.values(), env, cluster)
         for unit in units:
@@ -148,7 +155,12 @@ class Run:
             yield Placed(None, outcome)
 
     def _ours(self, stored: Stored) -> bool:
-        return stored.plan.source == self.source
+        return stored.plan.source == self.source and self.narrowed.wants(stored.plan.unit.key)
+
+    def left_alone(self, env: str, cluster: str) -> dict[UnitKey, str]:
+        """Units that this run has no say in, with their folders."""
+        units = self.output.units(env, cluster)
+        return {key: overlay_path(s.plan) for key, s in units.items() if not self._ours(s)}
 
     def _doors(
         self,
@@ -181,6 +193,10 @@ class Run:
                 if found is not None and found.ledger is not None:
                     return found
         return None
+
+
+def _key(unit: LinkedUnit) -> UnitKey:
+    return UnitId(unit.namespace, unit.kind, unit.name).key
 
 
 def policy_of(specs: Specs, env: str) -> Policy:

@@ -21,7 +21,7 @@ from gati_gitops.emit.layout import (
     record_path,
 )
 from gati_gitops.emit.overlay import manifests, overlay_path, same_manifests, template_files
-from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, unspoilt
+from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, release_path, unspoilt
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.fold import Outcome
 from gati_gitops.ledger.model import Ledger
@@ -68,7 +68,7 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
         wanted = [name for name in settings.clusters if run.narrowed.has(env, name)]
         for cluster in wanted:
             plans = by_cluster.get((env, cluster), [])
-            others = output.foreign_units(env, cluster, run.source)
+            others = run.left_alone(env, cluster)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
             owner = run.owner(env)
             added = _namespace_templates(run, env, cluster, keys)
@@ -157,8 +157,7 @@ def _bases(run: Run, live: list[Outcome], planner: Planner, scope: list[str]) ->
     for outcome in live:
         assert outcome.plan is not None
         unit = outcome.plan.unit
-        for version in outcome.plan.versions:
-            named.add(f"base/{unit.namespace}/{unit.folder}/{version.release}")
+        named |= {release_path(unit, name) for name in outcome.plan.releases}
     tree: Tree = {}
     for path in named:
         if path in folders:

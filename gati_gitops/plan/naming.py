@@ -64,6 +64,11 @@ class UnitId:
         return f"{self.kind}-{self.name}"
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and folder: where it is on any cluster."""
+        return (self.namespace, self.folder)
+
+    @property
     def object_name(self) -> str:
         """The name of objects that belong to the unit as a whole."""
         return shorten(f"{self.kind}-{self.name}")
