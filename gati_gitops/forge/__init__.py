@@ -1,0 +1,1 @@
+"""Pull requests on GitHub, GitLab and Gitea or Forgejo, behind one protocol."""

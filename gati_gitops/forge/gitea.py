@@ -1,0 +1,232 @@
+"""Gitea and Forgejo, by their REST API, version 1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from gati_gitops.forge.comments import keep_comment, was_asked
+from gati_gitops.forge.http import Http, segment
+from gati_gitops.forge.model import (
+    CheckState,
+    Done,
+    ForgeError,
+    PullRequest,
+    Text,
+    Unanswered,
+)
+from gati_gitops.forge.text import fit, marker, one_line, same
+
+_DRAFT = "WIP: "
+_METHODS = (
+    ("allow_merge_commits", "merge"),
+    ("allow_rebase", "rebase"),
+    ("allow_squash_merge", "squash"),
+    ("allow_fast_forward_only_merge", "fast-forward-only"),
+)
+
+
+class Gitea:
+    """One repository on Gitea or Forgejo."""
+
+    name = "Gitea"
+    body_limit = 65_535
+    """What a text of MySQL holds, the least of the databases that Gitea runs on."""
+
+    def __init__(self, http: Http, repository: str) -> None:
+        self._http = http
+        owner, _, rest = repository.partition("/")
+        self._repo = f"/repos/{segment(owner)}/{segment(rest)}"
+
+    # ------------------------------------------------------------------------------ finding
+
+    def find(self, branch_prefix: str) -> list[PullRequest]:
+        items = self._http.pages(
+            f"{self._repo}/pulls", "list pull requests", state="open", sort="oldest", limit=50
+        )
+        return [
+            _pull(item)
+            for item in items
+            if item["head"]["ref"].startswith(branch_prefix) and _own(item)
+        ]
+
+    def closed(self, branch: str) -> list[PullRequest]:
+        items = self._http.get(
+            f"{self._repo}/pulls", "list pull requests", state="closed", limit=50
+        )
+        found = [_pull(item) for item in items if item["head"]["ref"] == branch and _own(item)]
+        return sorted(found, key=lambda pull: -pull.number)
+
+    def _get(self, number: int) -> Any:
+        return self._http.get(f"{self._repo}/pulls/{number}", f"show pull request {number}")
+
+    # ------------------------------------------------------------------------------ writing
+
+    def open(self, branch: str, base: str, text: Text) -> Done:
+        body = {
+            "title": _title(text),
+            "head": branch,
+            "base": base,
+            "body": fit(text.body, self.body_limit),
+        }
+        path = f"{self._repo}/pulls"
+        try:
+            item = self._http.send("POST", path, f"open a pull request for {branch}", body)
+        except ForgeError as error:
+            # there already is one, made by a run beside us or by one whose answer was lost
+            if not isinstance(error, Unanswered) and error.status != 409:
+                raise
+            pull = next(
+                (p for p in self.find(branch) if (p.branch, p.base) == (branch, base)), None
+            )
+            if not pull:
+                raise
+            return self.update(pull, text)
+        return self._dress(_pull(item), text)
+
+    def update(self, pull: PullRequest, text: Text) -> Done:
+        change = {}
+        if not same(pull.title, one_line(text.title, 240)) or pull.draft != text.draft:
+            change["title"] = _title(text)
+        if not same(pull.body, body := fit(text.body, self.body_limit)):
+            change["body"] = body
+        if change:
+            path = f"{self._repo}/pulls/{pull.number}"
+            doing = f"update pull request {pull.number}"
+            pull = _pull(self._http.send("PATCH", path, doing, change))
+        return self._dress(pull, text)
+
+    def _dress(self, pull: PullRequest, text: Text) -> Done:
+        """Labels and reviewers; those that people have added stay."""
+        notes: tuple[str, ...] = ()
+        if missing := [label for label in text.labels if label not in pull.labels]:
+            path = f"{self._repo}/issues/{pull.number}/labels"
+            try:
+                ids = self._labels(missing)
+                self._http.send("POST", path, "add labels", {"labels": ids})
+            except ForgeError as error:
+                if error.status not in (403, 404, 422):
+                    raise
+                notes = (error.message,)
+        return Done(pull, (*notes, *self._ask(pull, text.reviewers)))
+
+    def _labels(self, names: list[str]) -> list[int]:
+        """The numbers of labels; those that are not there yet are made."""
+        path = f"{self._repo}/labels"
+        known = {
+            item["name"]: item["id"] for item in self._http.pages(path, "list labels", limit=50)
+        }
+        for name in names:
+            if name not in known:
+                made = self._http.send(
+                    "POST", path, f"make the label {name}", {"name": name, "color": "#0e8a16"}
+                )
+                known[name] = made["id"]
+        return [known[name] for name in names]
+
+    def _ask(self, pull: PullRequest, reviewers: tuple[str, ...]) -> tuple[str, ...]:
+        if not set(reviewers) - set(pull.reviewers):
+            return ()
+        path = f"{self._repo}/pulls/{pull.number}"
+        known = list(pull.reviewers)
+        for review in self._http.pages(f"{path}/reviews", "list reviews", limit=50):
+            known.append((review.get("user") or {}).get("login", ""))
+            known.append((review.get("team") or {}).get("name", ""))
+        notes = []
+        for reviewer in reviewers:
+            if was_asked(reviewer, known) or was_asked(reviewer.rpartition("/")[2], known):
+                continue
+            person = "/" not in reviewer
+            who = {"reviewers": [reviewer]}
+            if not person:
+                who = {"team_reviewers": [reviewer.rpartition("/")[2]]}
+            try:
+                self._http.send(
+                    "POST", f"{path}/requested_reviewers", f"ask {reviewer} for a review", who
+                )
+            except ForgeError as error:
+                if error.status not in (403, 404, 422):
+                    raise
+                notes.append(error.message)
+        return tuple(notes)
+
+    def close(self, pull: PullRequest, comment: str, body: str | None = None) -> None:
+        self.comment_in_place(pull.number, "closed", comment)
+        change = {"state": "closed"} | (
+            {} if body is None else {"body": fit(body, self.body_limit)}
+        )
+        path = f"{self._repo}/pulls/{pull.number}"
+        self._http.send("PATCH", path, f"close pull request {pull.number}", change)
+
+    def comment_in_place(self, number: int, marker_name: str, body: str) -> None:
+        keep_comment(
+            self._http,
+            f"{self._repo}/issues/{number}/comments",
+            lambda comment: f"{self._repo}/issues/comments/{comment['id']}",
+            "PATCH",
+            marker("comment", marker_name),
+            body,
+            self.body_limit,
+        )
+
+    # ------------------------------------------------------------------------------ merging, checks
+
+    def merge_when_ready(self, pull: PullRequest, head: str) -> str:
+        branch = self._http.get(
+            f"{self._repo}/branches/{segment(pull.base)}", f"show branch {pull.base}"
+        )
+        if not branch.get("enable_status_check"):
+            return f"{pull.base} demands no check, so auto-merge would not wait for any"
+        settings = self._http.get(self._repo, "show the repository")
+        method = next((name for key, name in _METHODS if settings.get(key, True)), "merge")
+        body = {"Do": method, "merge_when_checks_succeed": True, "head_commit_id": head}
+        try:
+            path = f"{self._repo}/pulls/{pull.number}/merge"
+            self._http.send("POST", path, "merge it when its checks pass", body)
+        except ForgeError as error:
+            if error.status == 409 and "schedul" in error.message.lower():
+                return ""  # by an earlier run
+            if error.status not in (403, 404, 405, 409, 422, 423):
+                raise
+            return error.message
+        return ""
+
+    def set_check(
+        self, head: str, name: str, state: CheckState, description: str, url: str = ""
+    ) -> None:
+        body = {"state": state, "context": name, "description": one_line(description, 255)}
+        path = f"{self._repo}/statuses/{segment(head)}"
+        self._http.send(
+            "POST", path, f"set the check {name}", body | ({"target_url": url} if url else {})
+        )
+
+
+def _own(item: Any) -> bool:
+    """Whether the branch is in the repository itself: anybody may name a branch of a fork."""
+    return bool(item["head"]["repo_id"] == item["base"]["repo_id"])
+
+
+def _title(text: Text) -> str:
+    return f"{_DRAFT if text.draft else ''}{one_line(text.title, 240)}"
+
+
+def _pull(item: Any) -> PullRequest:
+    draft = bool(item.get("draft"))
+    people = [user["login"] for user in item.get("requested_reviewers") or () if user]
+    owner = ((item["base"].get("repo") or {}).get("owner") or {}).get("login", "")
+    teams = [f"{owner}/{team['name']}" for team in item.get("requested_reviewers_teams") or ()]
+    return PullRequest(
+        number=item["number"],
+        url=item["html_url"],
+        branch=item["head"]["ref"],
+        base=item["base"]["ref"],
+        head=item["head"]["sha"],
+        title=item["title"].removeprefix(_DRAFT) if draft else item["title"],
+        body=item["body"] or "",
+        labels=tuple(label["name"] for label in item["labels"] or ()),
+        reviewers=(*people, *teams),
+        state="merged" if item["merged"] else "open" if item["state"] == "open" else "closed",
+        draft=draft,
+        auto_merge=False,
+        updated=datetime.fromisoformat(item["updated_at"]),
+    )
