@@ -1,8 +1,8 @@
 """Where an output repository is, from the text a user gives; nothing is touched to find out.
 
 Taken are https, ssh (as ssh:// or user@host:path) and the path of a bare repository or work tree;
-http only to this very machine. Everything else is refused by name, for Git's other forms run programs
-(`ext::`), lose commits (`file://`, where libgit2 compares nothing) or carry secrets into logs.
+http only to this very machine. Everything else is refused by name, for Git's other forms run
+programs (`ext::`), lose commits (`file://`, where libgit2 compares nothing) or carry secrets.
 """
 
 from __future__ import annotations

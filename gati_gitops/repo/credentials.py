@@ -8,8 +8,8 @@
 | GATI_SSH_PASSPHRASE, GATI_SSH_PASSPHRASE_FILE | what opens that key |
 | GATI_SSH_KNOWN_HOSTS | keys of hosts; ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts unless set |
 
-Secrets live in one frozen value that hides them when printed, and ``scrub`` takes them out of any text
-that a server or a library gave us.
+Secrets live in one frozen value that hides them when printed, and ``scrub`` takes them out of any
+text that a server or a library gave us.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _secret(environ: Mapping[str, str], name: str) -> str:
     """A secret by value or by file; an empty variable is as good as none (CI gives those)."""
     value, file = environ.get(name, ""), environ.get(f"{name}_FILE", "")
     if value and file:
-        raise Refused(f"Both {name} and {name}_FILE are set", remedy="set one of them")
+        raise Refused(f"both {name} and {name}_FILE are set", remedy="set one of them")
     if file:
         try:
             value = Path(file).read_text(encoding="utf-8").strip("\r\n")
@@ -78,7 +78,7 @@ def _secret(environ: Mapping[str, str], name: str) -> str:
             raise Outside(f"{name}_FILE names {file}, which is empty")
     if any(ord(sign) < 32 for sign in value):
         raise Refused(
-            f"There is a line break or control character in {name}", remedy="give the secret alone"
+            f"there is a line break or control character in {name}", remedy="give the secret alone"
         )
     return value
 
@@ -109,7 +109,7 @@ def _known_hosts(environ: Mapping[str, str]) -> tuple[Path, ...]:
         if not path.is_file():
             raise Outside(
                 f"GATI_SSH_KNOWN_HOSTS names {name}, and there is no such file",
-                remedy="write it with `ssh-keyscan HOST`, and compare with the keys that the host publishes",
+                remedy="write it with `ssh-keyscan HOST`, and compare with what the host publishes",
             )
         return (path,)
     home = environ.get("HOME", "")

@@ -1,7 +1,7 @@
 """What Git servers and libgit2 answer, in words: one sentence, the address, a remedy.
 
-Two things matter to whoever called: a Transient failure may pass if tried again, any other is final.
-No text of a server gets out before our secrets are taken from it.
+Two things matter to whoever called: a Transient failure may pass if tried again, any other is
+final. No text of a server gets out before our secrets are taken from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A repository on this machine: a bare one, or one with a work tree.
 
 libgit2's own push to a path compares nothing and loses commits, so there is none here. Objects are
-written straight into the repository, and the branch moves under Git's own lock (`<branch>.lock`) only
-if it still is where we read it. Any git that runs at the same time honours that lock.
+written straight into the repository, and the branch moves under Git's own lock (`<branch>.lock`),
+only if it still is where we read it. Any git that runs at the same time honours that lock.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ class Local:
             with self.git.transaction() as transaction:
                 transaction.lock_ref(ref)
                 if (now := self._value(ref)) != old:
-                    raise Lost(
-                        f"{ref} of {self.address} is at {now or 'nothing'}, not at {old or 'nothing'}"
-                    )
+                    raise Lost(f"{ref} of {self.address} is at {now or 'nothing'} by now")
                 if new:
                     transaction.set_target(ref, new, message="gati-gitops")
                 else:

@@ -1,7 +1,7 @@
 """An output repository, wherever it is: its branches, and the trees at their tips.
 
-Nothing is checked out. What is read is read from an object database: the repository's own when it is
-on this machine, else a clone that holds what was asked for and little more.
+Nothing is checked out. What is read is read from an object database: the repository's own when it
+is on this machine, else a clone that holds what was asked for and little more.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 import pygit2
 
 from gati_gitops.errors import Outside, Refused
 from gati_gitops.repo.address import Address
+from gati_gitops.repo.commit import read_commit
 from gati_gitops.repo.credentials import Credentials
 from gati_gitops.repo.heads import HEADS, Heads
 from gati_gitops.repo.local import Local
@@ -134,19 +134,13 @@ class Repository:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _tip(self, branch: str, commit: str) -> Tip:
-        found = self.git.get(commit)
-        if not isinstance(found, pygit2.Commit):
-            raise Outside(f"{self.address} has no commit {commit}")
-        return Tip(branch, str(found.id), str(found.tree_id), found.commit_time, Objects(self.git))
+        objects = Objects(self.git)
+        found = read_commit(objects, commit)
+        return Tip(branch, commit, found.tree, found.time, objects)
 
     def _default(self) -> str:
         heads = self._heads or self.heads()

@@ -1,8 +1,9 @@
 """Commits onto a branch that others write to as well.
 
-Read the tip, ask what should change on it, make the commits, and move the branch only if it still is
-where it was read. If somebody was faster, everything starts again on the new tip: texts are never
-merged. A push without an answer is settled by looking at the repository before anything is repeated.
+Read the tip, ask what should change on it, make the commits, and move the branch only if it still
+is where it was read. If somebody was faster, everything starts again on the new tip: texts are never
+merged. A push without an answer is settled by looking at the repository before anything is done
+again.
 """
 
 from __future__ import annotations
@@ -85,6 +86,36 @@ def write(
         step("after-swap")
         return Written(commits, commits[-1], attempt)
     raise AssertionError
+
+
+def push_branch(
+    repository: Repository,
+    branch: str,
+    drafts: Sequence[Draft],
+    *,
+    base: Tip,
+    expected_old: str,
+    author: Signature,
+    committer: Signature | None = None,
+    signer: Signer | None = None,
+    clock: Callable[[], float] = time.time,
+) -> str:
+    """Make a branch of our own (for a pull request) these drafts on a base, whatever it was before.
+
+    Only if it is at ``expected_old`` (empty: not there), so nobody's push is thrown away unseen.
+    """
+    commits = make_commits(
+        base, drafts, author=author, committer=committer or author, signer=signer, clock=clock
+    )
+    new = commits[-1] if commits else base.commit
+    if new != expected_old:
+        repository.side.swap(f"{HEADS}{branch}", expected_old, new, force=True)
+    return new
+
+
+def delete_branch(repository: Repository, branch: str, expected_old: str) -> None:
+    """Take a branch of our own away, if it still is at ``expected_old``."""
+    repository.side.swap(f"{HEADS}{branch}", expected_old, "")
 
 
 def make_commits(
