@@ -1,0 +1,1 @@
+"""A Review in each of its forms: one function per format, from data to text."""

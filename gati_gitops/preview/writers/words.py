@@ -1,0 +1,314 @@
+"""Words, numbers and little differences that every form for people shares."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from gati_gitops.preview.model import (
+    Action,
+    Amount,
+    ChangeClass,
+    FieldChange,
+    Level,
+    ObjectChange,
+    Op,
+    Radius,
+    Review,
+    State,
+    Target,
+    Totals,
+    UnitReview,
+    VersionReview,
+)
+from gati_gitops.yamlio.emit import dump
+
+SIGNS = {
+    Action.CREATE: "+",
+    Action.DELETE: "-",
+    Action.CHANGE: "~",
+    Action.RECREATE: "!",
+    Action.RENAME: ">",
+}
+ACTIONS = {
+    Action.CREATE: "created",
+    Action.DELETE: "deleted",
+    Action.CHANGE: "changed",
+    Action.RECREATE: "recreated",
+    Action.RENAME: "renamed",
+}
+LEVELS = {Level.DANGER: "danger", Level.WARNING: "warning", Level.NOTE: "note"}
+Row = tuple[str, str]
+"""A line of a difference: its sign (``-``, ``+`` or a space) and its text."""
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 unit``, ``1,200 units``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """``a, b and c``"""
+    *most, last = [*words] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def some(words: Sequence[str], most: int) -> str:
+    """The first of many, and how many more there are."""
+    if len(words) <= most:
+        return ", ".join(words)
+    return f"{', '.join(words[:most])} and {len(words) - most:,} more"
+
+
+# -- the whole -----------------------------------------------------------------------------------
+
+
+def verdict(review: Review) -> str:
+    """``2 dangers and 1 warning``; empty where there is neither."""
+    found = [
+        counted(number, word)
+        for level, word in list(LEVELS.items())[:2]
+        if (number := sum(finding.level is level for finding in review.findings))
+    ]
+    return listed(found) if found else ""
+
+
+def reach(radius: Radius) -> str:
+    """``57 units on 3 clusters in 2 environments``"""
+    if not radius.environments:
+        return counted(radius.units, "unit")
+    where = f"on {counted(radius.clusters, 'cluster')} in " if radius.clusters > 1 else "in "
+    where += counted(radius.environments, "environment")
+    return f"{counted(radius.units, 'unit')} {where}"
+
+
+def effect(radius: Radius) -> str:
+    """``3 objects created, 120 changed``"""
+    numbers = [
+        (radius.created, "created"),
+        (radius.changed, "changed"),
+        (radius.recreated, "recreated"),
+        (radius.renamed, "renamed"),
+        (radius.deleted, "deleted"),
+    ]
+    said = [f"{number:,} {word}" for number, word in numbers if number]
+    if not said:
+        return "no object changes"
+    first = next(number for number, _ in numbers if number)
+    head, _, rest = said[0].partition(" ")
+    return ", ".join([f"{head} object{'s' * (first != 1)} {rest}", *said[1:]])
+
+
+def compared(review: Review) -> tuple[str, str]:
+    """The two sides as their user called them, with what revision that was."""
+    base, head = (
+        f"{side.name} ({side.commit[:8]})"
+        if side.commit and side.commit != side.name
+        else side.name
+        for side in (review.base, review.head)
+    )
+    return base, head
+
+
+def ledgers(review: Review) -> str:
+    if review.ledger:
+        return f"with the ledgers of {review.ledger}"
+    return "as a first publish: no ledgers were given"
+
+
+# -- where ---------------------------------------------------------------------------------------
+
+
+def places(targets: Iterable[Target], *, most: int = 8) -> str:
+    """``prod (eu, us), staging``: the environments, with clusters where they are not all alike."""
+    found: dict[str, dict[str, None]] = {}
+    for target in targets:
+        if target.environment:
+            clusters = found.setdefault(target.environment, {})
+            if target.cluster:
+                clusters[target.cluster] = None
+    return some(
+        [
+            f"{name} ({some(list(clusters), 4)})" if clusters and [*clusters] != [name] else name
+            for name, clusters in found.items()
+        ],
+        most,
+    )
+
+
+def subject(targets: Sequence[Target]) -> str:
+    """What a finding is about: a unit, an object, or nothing in particular."""
+    if units := {target.unit for target in targets if target.unit}:
+        return min(units) if len(units) == 1 else counted(len(units), "unit")
+    objects = [target.object for target in targets if target.object]
+    return str(objects[0]) if objects else ""
+
+
+# -- versions ------------------------------------------------------------------------------------
+
+
+def version_line(version: VersionReview) -> str:
+    """``1.3.0 Starting → Canary 10 %``: what a version is, and what it becomes."""
+    before, after = version.before, version.after
+    name = f"{version.id} (was {version.was})" if version.was else version.id
+    if before is None:
+        return f"{name} new: {_state(after)}" if after else name
+    if after is None:
+        return f"{name} goes (was {_state(before)})"
+    return f"{name} {_state(before)}" + (
+        f" → {_state(after)}" if _state(before) != _state(after) else ""
+    )
+
+
+def _state(state: State | None) -> str:
+    if state is None:
+        return "none"
+    weight = "" if state.weight is None else f" {state.weight} %"
+    return f"{state.phase}{weight}".strip() or "none"
+
+
+def unit_line(unit: UnitReview) -> str:
+    """What happens to a unit as a whole."""
+    if unit.action is Action.RENAME:
+        return f"renamed from {unit.was}"
+    if unit.retiring:
+        return "retires"
+    return {Action.CREATE: "new", Action.DELETE: "goes"}.get(unit.action, "changes")
+
+
+# -- sums ----------------------------------------------------------------------------------------
+
+
+def cpu(thousandths: int) -> str:
+    """``250m`` below one core, ``3.25`` from there."""
+    if abs(thousandths) < 1000:
+        return f"{thousandths}m" if thousandths else "0"
+    return f"{thousandths / 1000:.2f}".rstrip("0").rstrip(".")
+
+
+def memory(size: int) -> str:
+    """``512Mi``, ``1.5Gi``"""
+    amount = float(size)
+    for suffix in ("", "Ki", "Mi", "Gi", "Ti"):
+        if abs(amount) < 1024 or suffix == "Ti":
+            return f"{amount:.1f}".rstrip("0").rstrip(".") + suffix
+        amount /= 1024
+    return str(size)
+
+
+def money(cost: float) -> str:
+    return f"{cost:,.2f}"
+
+
+def signed(text: str, difference: float) -> str:
+    return f"+{text}" if difference > 0 else text.replace("-", "−")
+
+
+Measure = tuple[str, str, str, str]
+"""A name, before, after, and the difference with its sign; empty where there is none."""
+
+
+def measures(before: Amount, after: Amount) -> list[Measure]:
+    """What an environment asks for, in the order people read it."""
+    rows: list[tuple[str, float, float, Any]] = [
+        ("pods", before.pods, after.pods, lambda number: f"{number:,}"),
+        ("CPU", before.cpu_requests, after.cpu_requests, cpu),
+        ("memory", before.memory_requests, after.memory_requests, memory),
+        ("CPU limits", before.cpu_limits, after.cpu_limits, cpu),
+        ("memory limits", before.memory_limits, after.memory_limits, memory),
+    ]
+    if before.cost is not None or after.cost is not None:
+        rows.append(("cost a month", before.cost or 0.0, after.cost or 0.0, money))
+    return [
+        (name, show(old), show(new), signed(show(new - old), new - old) if new != old else "")
+        for name, old, new, show in rows
+    ]
+
+
+def changes_sum(totals: Totals) -> bool:
+    return totals.least_before != totals.least_after or totals.most_before != totals.most_after
+
+
+# -- differences ---------------------------------------------------------------------------------
+
+
+def value_lines(value: Any) -> list[str]:
+    """A value as YAML, a line each."""
+    if isinstance(value, str) and "\n" in value:
+        return value.removesuffix("\n").split("\n")
+    return dump(value).decode().removesuffix("\n").split("\n")
+
+
+def rows_of(change: FieldChange) -> list[Row]:
+    """One field as lines with signs."""
+    before, after = change.before, change.after
+    if change.op is Op.ORDER:
+        old = ", ".join(map(str, before or ()))
+        new = ", ".join(map(str, after or ()))
+        return [("-", f"order: {old}"), ("+", f"order: {new}")]
+    if change.op is Op.ADD:
+        return [("+", line) for line in value_lines(after)]
+    if change.op is Op.REMOVE:
+        return [("-", line) for line in value_lines(before)]
+    old_lines, new_lines = value_lines(before), value_lines(after)
+    if len(old_lines) > 1 and len(new_lines) > 1:
+        return list(_hunks(old_lines, new_lines))
+    return [*(("-", line) for line in old_lines), *(("+", line) for line in new_lines)]
+
+
+def _hunks(before: list[str], after: list[str], context: int = 2) -> Iterator[Row]:
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=context))[2:]:
+        if not line.startswith("@@"):
+            yield line[:1], line[1:]
+        elif not line.startswith("@@ -1,"):
+            yield " ", "…"
+
+
+# -- what is said elsewhere ----------------------------------------------------------------------
+
+
+def own_fields(change: ObjectChange) -> tuple[FieldChange, ...]:
+    """The fields that no class says."""
+    return tuple(field for field in change.fields if not field.change_class)
+
+
+def classes_of(change: ObjectChange) -> list[str]:
+    """The classes that say a part of this object's change, or all of it."""
+    found = {field.change_class for field in change.fields if field.change_class}
+    return sorted(found | ({change.change_class} if change.change_class else set()), key=by_number)
+
+
+def said_elsewhere(change: ObjectChange) -> bool:
+    """Whether classes say everything of this object."""
+    if change.change_class:
+        return True
+    return bool(change.fields) and not own_fields(change)
+
+
+def unit_classes(unit: UnitReview) -> list[str]:
+    found = {name for _, change in unit.all_objects() for name in classes_of(change)}
+    return sorted(found, key=by_number)
+
+
+def only_classes(unit: UnitReview) -> bool:
+    """Whether nothing of a unit needs to be said that a class does not say."""
+    return all(said_elsewhere(change) for _, change in unit.all_objects())
+
+
+def by_number(name: str) -> tuple[str, int, str]:
+    """``C2`` before ``C10``."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0), name
+
+
+def class_reach(change: ChangeClass) -> str:
+    """``57 units · dev, prod · 3 outliers``"""
+    parts = [
+        counted(change.units, "unit") if change.units else counted(len(change.targets), "place")
+    ]
+    if where := places(change.targets, most=6):
+        parts.append(where)
+    if change.outliers:
+        parts.append(counted(len(change.outliers), "outlier"))
+    return " · ".join(parts)
