@@ -1,7 +1,7 @@
 """Reading a folder of specs, one file of them, or standard input.
 
-Only regular files named .yaml or .yml count, and templates/*.yaml.j2. Nothing is followed out of
-the folder: what a symlink there points to is not what the author of the specs wrote.
+Which files count is said in spec/files.py. Nothing is followed out of the folder: what a symlink
+there points to is not what the author of the specs wrote.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gati_gitops.errors import Outside, Refused
-from gati_gitops.spec.template import SUFFIX
+from gati_gitops.spec.files import is_entered, is_skipped, is_spec
 from gati_gitops.yamlio.text import MAX_BYTES
 
 STDIN = "-"
-SKIPPED = frozenset(("node_modules", "templates", "venv"))
-"""Folders without specs; hidden ones are skipped as well."""
 
 Files = list[tuple[str, bytes]]
 
@@ -54,22 +52,18 @@ def _spec_files(root: Path) -> Iterator[str]:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 name = f"{folder}{entry.name}"
-                if name == "templates" and entry.is_dir(follow_symlinks=False):
-                    folders.append("templates/")
-                    continue
-                if entry.name.startswith(".") or entry.name in SKIPPED:
-                    continue
-                if entry.is_symlink():
-                    links.append((name, _inside(entry.path, name, home)))
-                elif entry.is_dir():
-                    if folder != "templates/":
+                if entry.is_dir(follow_symlinks=False):
+                    if is_entered(name):
                         folders.append(f"{name}/")
-                elif _is_spec(name) and entry.is_file():
+                elif entry.is_symlink():
+                    if not is_skipped(name):
+                        links.append((name, _inside(entry.path, name, home)))
+                elif is_spec(name) and entry.is_file():
                     met.add(os.path.join(home, name))  # noqa: PTH118 - thousands of them
                     yield name
     for name, target in sorted(links):
         # A mounted ConfigMap is a folder of links into a hidden one.
-        if _is_spec(name) and target not in met and Path(target).is_file():
+        if is_spec(name) and target not in met and Path(target).is_file():
             met.add(target)
             yield name
 
@@ -81,18 +75,13 @@ def _inside(link: str, name: str, home: str) -> str:
             f"{name} is a symbolic link that leads out of the specs",
             remedy="copy what it points to into the folder, or remove the link",
         )
-    if _is_spec(name) and not Path(target).exists():
+    if is_spec(name) and not Path(target).exists():
         # Left out, it would look like a spec that was deleted.
         raise Refused(
             f"{name} is a symbolic link to nothing",
             remedy="restore the file that it points to, or remove the link",
         )
     return target
-
-
-def _is_spec(name: str) -> bool:
-    # In a folder of templates other YAML is no spec: charts have such folders, too.
-    return name.endswith(SUFFIX if name.startswith("templates/") else (".yaml", ".yml"))
 
 
 def _read(path: Path) -> bytes:
