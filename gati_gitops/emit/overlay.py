@@ -24,7 +24,7 @@ _content = attrgetter(
     *(
         field.name
         for field in fields(UnitPlan)
-        if field.name not in ("environment", "cluster", "source", "target", "added")
+        if field.name not in ("environment", "cluster", "source", "target", "added", "next")
     )
 )
 _TEMPLATES = "templates.yaml"

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
-from gati_gitops.ledger.handover import hand_over
 from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
-from gati_gitops.ledger.store import dump_plan
+from gati_gitops.ledger.outcome import Objection, Outcome, followed, needed, numbered
 from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
 
-Key = tuple[str, str]
+__all__ = ["Objection", "Outcome", "Policy", "fold", "refold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +32,6 @@ class Policy:
     on_delete: str = "drain"
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why the specs cannot be followed here; the caller knows file and line."""
-
-    code: str
-    version: str
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What to write. No plan means that nothing of the unit is left."""
-
-    plan: UnitPlan | None
-    ledger: Ledger
-    objections: tuple[Objection, ...] = ()
-    notes: tuple[str, ...] = ()
-    unit_yaml: bytes = b""
-    """The plan as it is stored, if making the key needed it already."""
-
-
 def fold(
     policy: Policy, wanted: UnitPlan | None, stored: Stored | None, sibling: Stored | None = None
 ) -> Outcome:
@@ -63,13 +39,41 @@ def fold(
     if stored is None:
         if wanted is None:
             return Outcome(None, Ledger())
-        return _first(policy, wanted, sibling)
-    ledger = stored.ledger or recovered(stored)
+        return _first(policy, _in_order(wanted), sibling)
+    return _again(policy, wanted, stored, stored.ledger or recovered(stored))
+
+
+def refold(policy: Policy, stored: Stored, ledger: Ledger) -> Outcome:
+    """What a compile of the specs as they were last would give if the ledger were ``ledger``.
+
+    So a decision is made without the specs, and the next compile finds nothing to add to it.
+    """
+    return _again(policy, stored.plan.wanted, stored, ledger)
+
+
+def _again(policy: Policy, wanted: UnitPlan | None, stored: Stored, ledger: Ledger) -> Outcome:
     if wanted is None:
         return _retire(policy, stored, ledger)
+    wanted = _completed(_in_order(wanted), stored, ledger)
     if ledger.hold:
         return _held(policy, wanted, stored, ledger)
     return _merge(policy, wanted, stored, ledger)
+
+
+def _in_order(wanted: UnitPlan) -> UnitPlan:
+    """The versions in the order in which they are stored, so that no other order decides."""
+    return replace(wanted, versions=tuple(sorted(wanted.versions, key=lambda v: v.key)))
+
+
+def _completed(wanted: UnitPlan, stored: Stored, ledger: Ledger) -> UnitPlan:
+    """A version whose spec does not say how it runs is the one that was published before."""
+
+    def complete(version: PlannedVersion) -> PlannedVersion:
+        entry = ledger.live(version.id) if not version.release else None
+        known = stored.plan.version(*entry.key) if entry is not None else None
+        return replace(known, weight=version.weight, gone=False) if known is not None else version
+
+    return replace(wanted, versions=tuple(complete(version) for version in wanted.versions))
 
 
 # -- a unit that is new here ---------------------------------------------------------------------
@@ -86,7 +90,7 @@ def _first(policy: Policy, wanted: UnitPlan, sibling: Stored | None) -> Outcome:
     lacking = [v for v in wanted.versions if not v.release]
     entries = _seed(policy, wanted)
     ledger = Ledger(target=wanted.target).with_entries(entries)
-    return _outcome(wanted, ledger, None, tuple(_without_release(v) for v in lacking))
+    return followed(wanted, ledger, None, tuple(_without_release(v) for v in lacking))
 
 
 def _seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:
@@ -123,7 +127,8 @@ def _retire(policy: Policy, stored: Stored, ledger: Ledger) -> Outcome:
     kept = ledger if ledger.hold else replace(ledger, retiring=True)
     kept = kept.with_entries(e for e in kept.entries if e.phase is not Phase.PENDING)
     note = "held: not retired" if ledger.hold else "retiring: serves until nobody calls"
-    return _outcome(stored.plan, kept, stored, notes=(note,))
+    versions = needed(kept, None, prefer=stored.plan, other=None)
+    return numbered(replace(stored.plan, versions=versions), None, kept, stored, (), (note,))
 
 
 # -- a unit that stands still --------------------------------------------------------------------
@@ -136,9 +141,10 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
     waiting: list[Entry] = []
     objections: list[Objection] = []
     for version in wanted.versions:
-        if version.key in known or (ledger.live(version.id) and not version.release):
+        entry = ledger.live(version.id)
+        if version.key in known or (entry is not None and version.digest in entry.revoked):
             continue
-        objection = _refusal(policy, wanted, stored, version, ledger.live(version.id))
+        objection = _refusal(policy, wanted, stored, version, entry)
         if objection is not None:
             objections.append(objection)
         else:
@@ -148,9 +154,9 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
         stored.plan,
         cluster=wanted.cluster,
         target=wanted.target,
-        versions=_versions(frozen, prefer=stored.plan, other=wanted),
+        versions=needed(frozen, wanted, prefer=stored.plan, other=wanted),
     )
-    return _numbered(plan, frozen, stored, tuple(objections), (f"held: {ledger.hold}",))
+    return numbered(plan, wanted, frozen, stored, tuple(objections), (f"held: {ledger.hold}",))
 
 
 # -- a unit that goes on -------------------------------------------------------------------------
@@ -180,17 +186,19 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     ledger = _drain_forgotten(wanted, ledger)
     if policy.strategy == "manual":
         ledger = _follow_weights(wanted, ledger)
-    return _outcome(wanted, ledger, stored, tuple(objections))
+    return followed(wanted, ledger, stored, tuple(objections), _unheard(wanted, ledger))
 
 
 def _step(
     policy: Policy, version: PlannedVersion, entry: Entry | None, *, target: bool, busy: bool
 ) -> tuple[Entry | None, bool]:
     """What stands in the ledger of a version, and whether the version waits beside that."""
-    new = Entry(version.id, version.digest, Phase.STARTING)
+    new = Entry(version.id, version.digest, Phase.STARTING, revoked=_judged(entry))
     waits = policy.promoted or (target and busy)  # of targets only the newest waits
     if entry is None:
         return (None, True) if waits else (new, False)
+    if version.digest in entry.revoked:
+        return entry, False
     if version.release and entry.digest != version.digest:
         if entry.barred or entry.phase is Phase.REMOVED:
             return (entry, target) if waits or not target else (new, False)
@@ -204,11 +212,19 @@ def _step(
     return entry, False
 
 
+def _judged(entry: Entry | None) -> tuple[str, ...]:
+    """Digests of a version that stay judged bad when it starts with another."""
+    if entry is None or not entry.barred:
+        return entry.revoked if entry is not None else ()
+    return tuple(sorted({*entry.revoked, entry.digest}))
+
+
 def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
     """A rollout ends when its spec is gone and the specs want what is Active: a release undone."""
     rolling, back = ledger.rolling, ledger.live(wanted.target)
     spoken = {version.id for version in wanted.versions}
-    if rolling and rolling.id not in spoken and back and back.phase is Phase.ACTIVE:
+    undone = rolling is not None and rolling.id not in spoken
+    if undone and back and back.phase is Phase.ACTIVE and not back.barred:
         return replace(ledger, target=wanted.target)
     return ledger
 
@@ -290,7 +306,7 @@ def _follow_weights(wanted: UnitPlan, ledger: Ledger) -> Ledger:
     """Under ``manual`` the spec's weights are the traffic, once all that get some were released."""
     weights = {version.id: version.weight or 0 for version in wanted.versions}
     weighted = [ledger.live(name) for name, weight in weights.items() if weight]
-    if any(e is None or e.phase not in (*WEIGHTED, Phase.DRAINING) for e in weighted):
+    if any(e is None or e.barred or e.phase not in (*WEIGHTED, Phase.DRAINING) for e in weighted):
         return ledger
     top = max(weights, key=lambda name: (weights[name], name == wanted.target))
 
@@ -310,75 +326,19 @@ def _follow_weights(wanted: UnitPlan, ledger: Ledger) -> Ledger:
     )
 
 
-# -- what is written -----------------------------------------------------------------------------
+# -- words ----------------------------------------------------------------------------------------
 
 
-def _outcome(
-    wanted: UnitPlan,
-    ledger: Ledger,
-    stored: Stored | None,
-    objections: tuple[Objection, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> Outcome:
-    other = stored.plan if stored is not None else None
-    versions = _versions(ledger, prefer=wanted, other=other)
-    if stored is not None and stored.plan.cluster == wanted.cluster:
-        ledger, versions, waiting = hand_over(ledger, versions, stored)
-        notes += waiting
-    plan = replace(wanted, versions=versions)
-    return _numbered(plan, ledger, stored, objections, notes)
-
-
-def _versions(
-    ledger: Ledger, *, prefer: UnitPlan, other: UnitPlan | None
-) -> tuple[PlannedVersion, ...]:
-    """The plan of every version that the ledger speaks of, and of revisions it may return to."""
-    keys: dict[Key, None] = {}
-    for entry in ledger.entries:
-        if entry.phase is not Phase.REMOVED:
-            keys[entry.key] = None
-        if entry.previous:
-            keys[entry.id, entry.previous] = None
+def _unheard(wanted: UnitPlan, ledger: Ledger) -> tuple[str, ...]:
+    """What the specs ask for in vain."""
     found = []
-    for key in keys:
-        version = prefer.version(*key) or (other.version(*key) if other is not None else None)
-        if version is not None:
-            found.append(version)
-    return tuple(sorted(found, key=lambda v: v.key))
-
-
-def _numbered(
-    plan: UnitPlan,
-    ledger: Ledger,
-    stored: Stored | None,
-    objections: tuple[Objection, ...],
-    notes: tuple[str, ...],
-) -> Outcome:
-    """Every change of plan or ledger raises ``seq``; no change keeps it, so nothing is written."""
-    old = stored.ledger if stored is not None else None
-    if (
-        old is not None
-        and stored is not None
-        and plan.cluster == stored.plan.cluster
-        and plan == stored.plan
-        and replace(ledger, seq=old.seq, key=old.key) == old
-    ):
-        return Outcome(plan, old, objections, notes)
-    same_place = stored is not None and stored.plan.cluster == plan.cluster
-    before = old.seq if old is not None and same_place else 0
-    unit_yaml = dump_plan(plan)
-    key = sha256(unit_yaml + _decided(ledger).encode()).hexdigest()[:12]
-    return Outcome(plan, replace(ledger, seq=before + 1, key=key), objections, notes, unit_yaml)
-
-
-def _decided(ledger: Ledger) -> str:
-    """What a ledger says, without its number."""
-    entries = [
-        f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image}"
-        f" {e.rejected} {e.handed_over}"
-        for e in ledger.entries
-    ]
-    return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])
+    for version in wanted.versions:
+        entry = ledger.live(version.id)
+        if entry is not None and version.digest in entry.revoked:
+            found.append(f"{version.id}: this revision was rejected, so the one before it stays")
+        elif entry is not None and entry.barred and version.id == wanted.target:
+            found.append(f"{version.id} was rejected, so it is not rolled out")
+    return tuple(found)
 
 
 def _without_release(version: PlannedVersion) -> Objection:

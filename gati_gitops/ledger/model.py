@@ -59,7 +59,9 @@ class Entry:
     image: str = ""
     """Remembered by a tombstone, so that an id never comes back as something else."""
     rejected: bool = False
-    """Still judged bad, though it is Parked or Removed by now."""
+    """Judged bad, though it is Parked or Removed by now, or serves until the way back is ready."""
+    revoked: tuple[str, ...] = ()
+    """Digests of other revisions that were judged bad: the specs may name them in vain."""
     handed_over: bool = False
     """Somebody else holds the live replica count, so that Git may let go of it."""
 
@@ -100,6 +102,16 @@ class Ledger:
         """The rollout in progress, if there is one."""
         entry = self.live(self.target)
         return entry if entry is not None and entry.phase in ROLLING else None
+
+    @property
+    def active(self) -> Entry | None:
+        return next((entry for entry in self.entries if entry.phase is Phase.ACTIVE), None)
+
+    @property
+    def returning(self) -> Entry | None:
+        """The version that a rollback waits for, while the one that is left serves on."""
+        active = self.active
+        return self.rolling if active is not None and active.barred else None
 
     @property
     def serving(self) -> bool:

@@ -55,6 +55,7 @@ def plan_data(plan: UnitPlan) -> Data:
             "network": fence_data(plan.fence) if plan.fence else None,
             "added": [{"template": i.template, "object": i.object} for i in plan.added],
             "versions": [_version_data(version) for version in plan.versions],
+            "next": plan_data(plan.next) if plan.next is not None else None,
         }
     )
 
@@ -117,6 +118,7 @@ def _version_data(version: PlannedVersion) -> Data:
             "egress": [outbound_data(rule) for rule in version.egress],
             "open": version.open or None,
             "specs": list(version.files),
+            "gone": version.gone or None,
         }
     )
 
@@ -157,6 +159,7 @@ def plan_from(data: Any, file: str) -> UnitPlan:
             scraped=_scraped_from(data["metrics"]) if "metrics" in data else None,
             fence=fence_from(data["network"]) if "network" in data else None,
             added=tuple(Added(i["template"], i["object"]) for i in data.get("added", ())),
+            next=plan_from(data["next"], file) if "next" in data else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(file, error) from error
@@ -210,6 +213,7 @@ def _version_from(data: Mapping[str, Any]) -> PlannedVersion:
         calls=tuple(Call(**call) for call in data.get("calls", ())),
         egress=tuple(outbound(rule) for rule in data.get("egress", ())),
         open=data.get("open", False),
+        gone=data.get("gone", False) is True,
     )
 
 
@@ -251,6 +255,7 @@ def _entry_data(entry: Entry) -> Data:
             "previous": entry.previous,
             "image": entry.image,
             "rejected": entry.rejected or None,
+            "revoked": list(entry.revoked),
             "handedOver": entry.handed_over or None,
         }
     )
@@ -309,6 +314,12 @@ def _text(data: Mapping[str, Any], name: str, default: str | None = None) -> str
     return value
 
 
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError(f"{value!r} is no list of digests")
+    return value
+
+
 def _entry_from(data: Any) -> Entry:
     if not isinstance(data, dict):
         raise TypeError(f"{data!r} is no version")
@@ -328,6 +339,7 @@ def _entry_from(data: Any) -> Entry:
         previous=_text(data, "previous", ""),
         image=_text(data, "image", ""),
         rejected=data.get("rejected", False) is True,
+        revoked=tuple(_texts(data.get("revoked", []))),
         handed_over=data.get("handedOver", False) is True,
     )
 

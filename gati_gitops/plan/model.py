@@ -7,7 +7,7 @@ ledger, all that is needed to write the unit's overlay again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gati_gitops.plan.naming import UnitId
@@ -128,6 +128,8 @@ class PlannedVersion:
     egress: tuple[Outbound, ...] = ()
     open: bool = False
     """Whether every pod of the cluster may call it."""
+    gone: bool = False
+    """The specs no longer have it; it is kept for the sake of the ledger."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -187,6 +189,22 @@ class UnitPlan:
     """None: no NetworkPolicy."""
     added: tuple[Added, ...] = ()
     """Objects of the unit as a whole that templates made."""
+    next: UnitPlan | None = None
+    """What the specs say, where it may not be followed yet: while held, for instance."""
+
+    @property
+    def wanted(self) -> UnitPlan | None:
+        """What the specs said last; None when they no longer have the unit."""
+        if self.next is not None:
+            return self.next
+        versions = tuple(version for version in self.versions if not version.gone)
+        return replace(self, versions=versions) if versions else None
+
+    @property
+    def releases(self) -> frozenset[str]:
+        """Every release folder that it may need, by name."""
+        more = self.next.versions if self.next is not None else ()
+        return frozenset(version.release for version in (*self.versions, *more))
 
     def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)

@@ -448,7 +448,14 @@ def test_a_held_unit_is_not_retired():
     tree = decide(tree_of(files), lambda old: replace(old, hold="audit"))
     del files["users.yaml"]
     kept = tree_of(files, tree)
-    assert below(kept, UNIT) == below(tree, UNIT)
+    assert manifests(kept) == manifests(tree)
+    assert phases(kept) == phases(tree)
+    assert not ledger(kept).retiring
+    assert not dangling(kept)
+    unchanged(files, kept)
+    # once it may go, it goes
+    gone = tree_of(files, decide(kept, lambda old: replace(old, hold="")))
+    assert not below(gone, UNIT)
 
 
 def test_a_handler_renamed_on_its_path_stays_the_same_unit():
