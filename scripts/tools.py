@@ -109,11 +109,12 @@ class DebianPrograms:
     name: str
     package: str
     programs: tuple[str, ...]
+    libraries: tuple[str, ...] = ()  # Packages of shared libraries that few machines have.
     group: str = "programs"
 
     @property
     def pin(self) -> str:
-        return f"{self.package}: {' '.join(self.programs)}"
+        return " ".join((f"{self.package}:", *self.programs, *self.libraries))
 
     def fill(self, stage: Path) -> None:
         if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
@@ -122,17 +123,37 @@ class DebianPrograms:
                 " is not Debian. Install them yourself, somewhere on the PATH."
             )
         with tempfile.TemporaryDirectory() as folder:
-            download = ["apt-get", "download", "-qq", self.package]
+            download = ["apt-get", "download", "-qq", self.package, *self.libraries]
             if _run(download, folder):
                 _run(["apt-get", "update", "-qq"], folder)  # no list yet, or an old one
                 if problem := _run(download, folder):
                     raise ToolError(f"apt-get could not get {self.package}:\n    {problem}")
-            (archive,) = Path(folder).glob("*.deb")
-            if problem := _run(["dpkg-deb", "-x", str(archive), "unpacked"], folder):
-                raise ToolError(f"{archive.name} can't be unpacked:\n    {problem}")
-            (stage / "bin").mkdir(parents=True, exist_ok=True)
-            for program in self.programs:
-                shutil.copy2(Path(folder, "unpacked", "usr", "bin", program), stage / "bin")
+            for archive in sorted(Path(folder).glob("*.deb")):
+                if problem := _run(["dpkg-deb", "-x", str(archive), "unpacked"], folder):
+                    raise ToolError(f"{archive.name} can't be unpacked:\n    {problem}")
+            self._keep(Path(folder, "unpacked"), stage)
+
+    def _keep(self, unpacked: Path, stage: Path) -> None:
+        (stage / "bin").mkdir(parents=True, exist_ok=True)
+        own = stage / self.name if self.libraries else stage / "bin"
+        own.mkdir(exist_ok=True)
+        for program in self.programs:
+            (found,) = unpacked.glob(f"usr/*bin/{program}")
+            shutil.copy2(found, own)
+            if self.libraries:
+                starter = stage / "bin" / program
+                starter.write_text(STARTER.replace("NAME", self.name))
+                starter.chmod(0o755)
+        for library in (*unpacked.glob("lib/*/*.so*"), *unpacked.glob("usr/lib/*/*.so*")):
+            if self.libraries:
+                shutil.copy2(library, own)  # A link becomes a file of that name.
+
+
+STARTER = """#!/bin/sh
+here=$(CDPATH= cd -- "$(dirname -- "$0")/../NAME" && pwd)
+export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+exec "$here/$(basename -- "$0")" "$@"
+"""
 
 
 @dataclass(frozen=True)
@@ -242,6 +263,11 @@ COMPONENTS: tuple[Component, ...] = (
     GoProgram("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.8.2"),
     # What Prometheus itself says of our rules.
     DebianPrograms("prometheus", "prometheus", ("prometheus", "promtool")),
+    # Real Git servers: http-backend behind a web server, and an ssh server. The last library lets
+    # sshd find the user that it wants without one being made on this machine.
+    DebianPrograms("nginx", "nginx", ("nginx",)),
+    DebianPrograms("fcgiwrap", "fcgiwrap", ("fcgiwrap",), ("libfcgi0ldbl",)),
+    DebianPrograms("sshd", "openssh-server", ("sshd",), ("libwrap0", "libnss-wrapper")),
     # The preview's page, in the engine that most people read it with.
     DebianBrowser(
         "chromium",
