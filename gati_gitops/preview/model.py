@@ -93,12 +93,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A step into a list by what its elements are merged by: ``[name=app]``."""
+    """A step into a list by what its elements are merged by: ``[name=app]``.
+
+    A key that the element does not have is None.
+    """
 
     keys: tuple[tuple[str, Any], ...]
 
     def __str__(self) -> str:
-        return "[" + ",".join(f"{name}={value}" for name, value in self.keys) + "]"
+        said = (f"{name}={value}" for name, value in self.keys if value is not None)
+        return "[" + ",".join(said) + "]"
 
 
 Step = str | int | Keyed
