@@ -64,6 +64,23 @@ class MemorySnapshot:
         return self._tree.get(path)
 
 
+class Overlay:
+    """A snapshot with changes written over it."""
+
+    def __init__(self, before: Snapshot, changes: Changes) -> None:
+        self._before = before
+        self._changes = changes
+
+    def paths(self, folder: str) -> Iterable[str]:
+        prefix = f"{folder}/" if folder else ""
+        stood = (p for p in self._before.paths(folder) if p not in self._changes)
+        new = (p for p, c in self._changes.items() if c is not None and p.startswith(prefix))
+        return sorted([*stood, *new])
+
+    def read(self, path: str) -> bytes | None:
+        return self._changes[path] if path in self._changes else self._before.read(path)
+
+
 def header(files: Iterable[str]) -> str:
     """The first line of a generated file, without the comment sign."""
     return f"{HEADER}{_shown(files)}. Do not edit."

@@ -12,6 +12,7 @@ from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
 from gati_gitops.emit.layout import (
     RECORD_FORMAT,
+    ahead_path,
     cluster_files,
     crd_copies,
     environment_files,
@@ -134,6 +135,9 @@ def _environment(run: Run, env: str, by_cluster: Mapping[tuple[str, str], list[U
     files = environment_files(project, env, run.source, __version__, groups, run.file)
     for path in (record_path(env, run.source, group) for group in groups):
         files[path] = _record(run, path, files[path])
+    ahead = ahead_path(env, run.source)
+    if (kept := run.output.read(ahead)) is not None:
+        files[ahead] = kept
     if run.owner(env).source != run.source:
         del files[f"overlays/{env}/project.yaml"]
     return files

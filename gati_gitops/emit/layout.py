@@ -115,6 +115,11 @@ def record_path(env: str, source: str, group: str) -> str:
     return f"overlays/{env}/sources/{source}/{group}.yaml"
 
 
+def ahead_path(env: str, source: str) -> str:
+    """Where units stand that were stored before the pull request of their group is merged."""
+    return f"overlays/{env}/sources/{source}/_ahead.yaml"
+
+
 def environment_files(
     project: GatiProject, env: str, source: str, compiler: str, groups: Iterable[str], file: str
 ) -> Tree:

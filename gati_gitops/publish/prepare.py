@@ -1,0 +1,347 @@
+"""What a publish would commit on one tip: compile, split, guard, and put into words.
+
+Pure given the tip, so a lost race simply asks again. Trees are built in the object database, where
+the commits that follow find them; nothing refers to them until the branch is moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from gati_gitops import __version__
+from gati_gitops.compiler import Compilation, Narrowed, compile_specs
+from gati_gitops.emit.layout import record_group, record_path
+from gati_gitops.errors import Problem
+from gati_gitops.ledger.fold import Outcome
+from gati_gitops.output import Output
+from gati_gitops.plan.model import UnitPlan
+from gati_gitops.publish.changes import ChangeSet, change_set
+from gati_gitops.publish.guards import Allowed, Input, guard
+from gati_gitops.publish.message import Origin, Reference, message
+from gati_gitops.publish.records import (
+    Record,
+    ahead_file,
+    read_ahead,
+    read_records,
+    record_file,
+    trees_of,
+    watched,
+)
+from gati_gitops.publish.reverts import Adopted, Undone, adopt
+from gati_gitops.publish.split import Part, quiet, release_folders, split, units_of, without
+from gati_gitops.publish.sweep import sweep
+from gati_gitops.repo.commit import Draft
+from gati_gitops.repo.repository import Tip
+from gati_gitops.repo.trees import GitSnapshot, write_tree
+from gati_gitops.spec.load import Specs
+from gati_gitops.spec.publishing import DeletionBudget
+from gati_gitops.tree import Changes, Overlay, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a publish is asked to do."""
+
+    specs: Specs
+    reference: Reference | None = None
+    """The specs' commit; None where they are in no repository."""
+    narrowed: Narrowed = field(default_factory=Narrowed)
+    upgrade: bool = False
+    discard: bool = False
+    allowed: Allowed = field(default_factory=Allowed)
+
+    @property
+    def source(self) -> str:
+        project = self.specs.project
+        return project.spec.source or project.metadata.name
+
+    @property
+    def root(self) -> str:
+        root = self.specs.project.spec.output.root
+        return "" if root == "." else root
+
+    @property
+    def file(self) -> str:
+        return self.specs.project_doc.file if self.specs.project_doc else "its defaults"
+
+    def origin(self, decision: str) -> Origin:
+        wants = self.specs.project.spec.commits.argocd
+        return Origin(
+            self.source,
+            self.reference.sha if self.reference else "",
+            decision,
+            reference=self.reference if wants else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One commit to be, and what it does."""
+
+    environment: str
+    changes: Changes
+    changed: ChangeSet
+    message: str
+
+    def draft(self, root: str) -> Draft:
+        return Draft(self.changes, self.message, self.environment, root=root)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What waits for an approval: one pull request."""
+
+    environment: str
+    group: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that a publish comes to on one tip."""
+
+    steps: tuple[Step, ...]
+    offers: tuple[Offer, ...]
+    warnings: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    offering: tuple[str, ...] = ()
+    """Environments that have pull requests: what they do not offer any more is closed."""
+
+
+Branches = Callable[[], Sequence[Snapshot]]
+
+
+def prepare(
+    request: Request, tip: Tip, undone: Mapping[str, Undone], branches: Branches
+) -> Prepared:
+    """Compile on top of a tip. Raises SpecsInvalid or Refused; nothing was written then."""
+    before = tip.snapshot(request.root)
+    adopted = adopt(before, undone)
+    base = Overlay(before, adopted.all())
+    compilation = compile_specs(
+        request.specs,
+        base,
+        narrowed=request.narrowed,
+        discard=request.discard,
+        upgrade=request.upgrade,
+        sweep=False,
+    )
+    work = _Work(request, tip, before, Output(before), compilation, adopted)
+    return work.run(branches)
+
+
+@dataclass(slots=True)
+class _Work:
+    request: Request
+    tip: Tip
+    before: GitSnapshot
+    output: Output
+    compilation: Compilation
+    adopted: Adopted
+    chain: GitSnapshot = field(init=False)
+    tree: str = field(init=False)
+
+    def run(self, branches: Branches) -> Prepared:
+        request = self.request
+        self.chain, self.tree = self.before, self.tip.tree
+        parts = [
+            self._with_adopted(part) for part in split(request.specs.project, self.compilation)
+        ]
+        changed = {
+            part.environment: change_set(part.environment, self.before, part.changes, part.outcomes)
+            for part in parts
+        }
+        self._guard(changed)
+        steps: list[Step] = []
+        offered: list[Part] = []
+        for part in parts:
+            steps += self._environment(part, changed[part.environment], offered)
+        named = [f for o in self._outcomes() if o.plan for f in release_folders(o.plan)]
+        loose = sweep(self.before, self.chain, branches, named) if steps or not offered else {}
+        if loose:
+            steps.append(self._step("", loose, ()))
+        offers = [offer for part in offered for offer in self._offers(part)]
+        notes = [*self.adopted.notes, *self._notes(changed.values())]
+        modes = request.specs.project.spec.environments
+        offering = [env for env, settings in modes.items() if settings.modes.publish != "direct"]
+        return Prepared(
+            tuple(steps),
+            tuple(offers),
+            self.compilation.warnings,
+            tuple(dict.fromkeys(notes)),
+            tuple(offering),
+        )
+
+    # -- an environment --------------------------------------------------------------------------
+
+    def _environment(self, part: Part, changed: ChangeSet, offered: list[Part]) -> list[Step]:
+        env = part.environment
+        mode = self.request.specs.project.spec.environments[env].modes.publish
+        nothing_yet = not self.tip.commit and self.chain is self.before
+        if mode == "direct" or nothing_yet:  # a pull request needs something to be compared with
+            return self._direct(part)
+        silent = quiet(part, changed)
+        if silent is part or not silent.changes:
+            direct = self._direct(part) if silent is part else []
+            if silent is not part and (part.changes or self._stale(part)):
+                offered.append(part)
+            return direct
+        offered.append(without(part, silent))
+        return [self._ahead(silent)]
+
+    def _direct(self, part: Part) -> list[Step]:
+        changes = self._missing(part.changes)
+        if not changes and not self._stale(part):
+            return []
+        env = part.environment
+        after = self._after(changes)
+        return [self._step(env, changes | self._records(part, after), part.outcomes)]
+
+    def _ahead(self, part: Part) -> Step:
+        """What changes no manifest, committed while the rest waits for its approval."""
+        request, env = self.request, part.environment
+        units = read_ahead(self.output, env, request.source)
+        commit = request.reference.sha if request.reference else ""
+        units |= {"/".join(plan.unit.key): commit for plan in units_of(part.outcomes)}
+        changes = self._missing(part.changes)
+        changes |= ahead_file(env, request.source, units, request.file)
+        return self._step(env, changes, part.outcomes)
+
+    def _offers(self, part: Part) -> list[Offer]:
+        """One offer per group, each on the tip that the direct commits leave."""
+        groups = sorted(part.groups) or [""]
+        found: list[Offer] = []
+        for group in groups:
+            mine = part if len(groups) == 1 else self._compiled_alone(part, group)
+            changes = self._missing(mine.changes)
+            if not changes and not self._stale(mine):
+                continue
+            after = self._after(changes)
+            changes |= self._records(mine, after)
+            changed = change_set(part.environment, self.chain, changes, mine.outcomes)
+            text = message(changed, self.request.origin(_decision(changes)))
+            step = Step(part.environment, changes, changed, text)
+            found.append(Offer(part.environment, group, step))
+        return found
+
+    def _compiled_alone(self, part: Part, group: str) -> Part:
+        """A group without the others: shared files must not name what is not there yet."""
+        request = self.request
+        project = request.specs.project
+        plans = [*units_of(part.outcomes), *self._stored(part.environment)]
+        mine = {plan.unit.key for plan in plans if record_group(project, plan) == group}
+        narrowed = Narrowed(frozenset((part.environment,)), frozenset(), frozenset(mine))
+        alone = compile_specs(
+            request.specs,
+            self.chain,
+            narrowed=narrowed,
+            discard=request.discard,
+            upgrade=request.upgrade,
+            sweep=False,
+        )
+        found = next(p for p in split(project, alone) if p.environment == part.environment)
+        outcomes = tuple(o for o in found.outcomes if o.plan and o.plan.unit.key in mine)
+        return Part(part.environment, found.changes, outcomes, frozenset((group,)))
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _records(self, part: Part, after: GitSnapshot) -> Changes:
+        request, env = self.request, part.environment
+        project = request.specs.project
+        plans = [*units_of(part.outcomes), *self._stored(env)]
+        known = read_records(self.output, self.before, env, request.source)
+        changes: Changes = {}
+        for group in sorted(part.groups):
+            trees = trees_of(after, watched(project, env, group, plans))
+            commit = request.reference.sha if request.reference else ""
+            record = Record(request.source, group, __version__, commit, trees)
+            changes |= record_file(record, env, request.file)
+        if part.groups >= self._groups(env):
+            gone = known.keys() - part.groups
+            changes |= {record_path(env, request.source, group): None for group in gone}
+        return changes
+
+    def _stale(self, part: Part) -> bool:
+        """Whether records are missing, left over, or of another compiler."""
+        env, source = part.environment, self.request.source
+        known = read_records(self.output, self.before, env, source)
+        mine = {g: r for g, r in known.items() if g in part.groups}
+        whole = part.groups >= self._groups(env)
+        return (
+            mine.keys() != part.groups
+            or (whole and known.keys() != part.groups)
+            or any(record.compiler != __version__ for record in mine.values())
+        )
+
+    def _groups(self, env: str) -> set[str]:
+        project = self.request.specs.project
+        return {
+            record_group(project, o.plan)
+            for o in self._outcomes()
+            if o.plan is not None and o.plan.environment == env
+        }
+
+    # -- small things ----------------------------------------------------------------------------
+
+    def _with_adopted(self, part: Part) -> Part:
+        mine = self.adopted.changes.get(part.environment, {})
+        return Part(part.environment, {**mine, **part.changes}, part.outcomes, part.groups)
+
+    def _missing(self, changes: Changes) -> Changes:
+        """What of the changes no commit before has brought."""
+        if self.chain is self.before:
+            return dict(changes)
+        return {path: c for path, c in changes.items() if self.chain.read(path) != c}
+
+    def _after(self, changes: Changes) -> GitSnapshot:
+        objects, root = self.tip.objects, self.request.root
+        return GitSnapshot(objects, write_tree(objects, self.tree, changes, root), root)
+
+    def _step(self, env: str, changes: Changes, outcomes: Sequence[Outcome]) -> Step:
+        changed = change_set(env, self.chain, changes, outcomes)
+        text = message(changed, self.request.origin(_decision(changes)))
+        objects, root = self.tip.objects, self.request.root
+        self.tree = write_tree(objects, self.tree, changes, root)
+        self.chain = GitSnapshot(objects, self.tree, root)
+        return Step(env, changes, changed, text)
+
+    def _guard(self, changed: Mapping[str, ChangeSet]) -> None:
+        project = self.request.specs.project.spec
+        budgets: dict[str, DeletionBudget] = {
+            env: settings.deletion_budget or project.deletion_budget
+            for env, settings in project.environments.items()
+        }
+        wanted = sum(placed.linked is not None for placed in self.compilation.units)
+        stored = sum(placed.linked is None for placed in self.compilation.units)
+        count = Input(self.request.source, wanted, stored)
+        guard(changed.values(), budgets, self.request.allowed, count)
+
+    def _outcomes(self) -> list[Outcome]:
+        return [placed.outcome for placed in self.compilation.units]
+
+    def _stored(self, env: str) -> list[UnitPlan]:
+        clusters = self.request.specs.project.spec.environments[env].clusters
+        return [
+            stored.plan
+            for cluster in clusters
+            for stored in self.output.units(env, cluster).values()
+            if stored.plan.source == self.request.source
+        ]
+
+    def _notes(self, changed: Iterable[ChangeSet]) -> Iterator[str]:
+        for outcome in self._outcomes():
+            plan = outcome.plan
+            if plan is not None:
+                for note in outcome.notes:
+                    yield f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}"
+
+
+def _decision(changes: Changes) -> str:
+    """What a commit decides, without its time or parent: the same decision has the same key."""
+    digest = sha256()
+    for path, content in sorted(changes.items()):
+        digest.update(f"{path}\0{'' if content is None else len(content)}\0".encode())
+        digest.update(content or b"")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,68 @@
+"""What a person has undone stays undone.
+
+A ledger whose number fell was reverted by hand, and that is a decision: its content holds, under a
+number above all before, and the unit stands still until somebody releases it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from gati_gitops.ledger.store import dump_ledger
+from gati_gitops.ledger.stored import recovered
+from gati_gitops.output import Output
+from gati_gitops.tree import Changes, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A ledger that a person took back."""
+
+    highest: int
+    """The highest number that it ever had."""
+    commit: str
+    author: str
+
+    @property
+    def reason(self) -> str:
+        return f"reverted by {self.author} in {self.commit[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """Ledgers that say what a person decided, by environment."""
+
+    changes: Mapping[str, Changes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def all(self) -> Changes:
+        return {path: c for changes in self.changes.values() for path, c in changes.items()}
+
+
+def adopt(before: Snapshot, undone: Mapping[str, Undone]) -> Adopted:
+    """The ledgers to write for what was undone; ``undone`` is by path of the ledger."""
+    if not undone:
+        return Adopted()
+    output = Output(before)
+    changes: dict[str, Changes] = {}
+    notes: list[str] = []
+    for path, env, content, note in _adopted(output, undone):
+        changes.setdefault(env, {})[path] = content
+        notes.append(note)
+    return Adopted(changes, tuple(notes))
+
+
+def _adopted(output: Output, undone: Mapping[str, Undone]) -> Iterator[tuple[str, str, bytes, str]]:
+    for path, found in sorted(undone.items()):
+        _, env, cluster, namespace, folder, _ = path.split("/")
+        stored = output.units(env, cluster).get((namespace, folder))
+        if stored is None:
+            continue  # the unit itself was undone, and is new if the specs still have it
+        ledger = stored.ledger or recovered(stored)
+        hold = ledger.hold if stored.ledger and ledger.hold else found.reason
+        seq = max(found.highest, ledger.seq) + 1
+        ledger = replace(ledger, seq=seq, key=f"undo-{found.commit[:7]}", hold=hold)
+        fresh = dump_ledger(ledger, stored.plan.files)
+        content = output.with_comments(path, fresh) if stored.ledger else fresh
+        yield path, env, content, f"{stored.plan.unit} on {cluster} is held: {hold}"
