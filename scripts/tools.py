@@ -72,6 +72,46 @@ class GoProgram:
 
 
 @dataclass(frozen=True)
+class GoServer:
+    """A server whose module has `replace`: built from a module of our own that says the same.
+
+    Its go.mod and go.sum are the server's, so the build has exactly the versions that its authors
+    pinned. What it reads at run time lies in the module beside the code, and is copied.
+    """
+
+    name: str
+    module: str
+    version: str
+    tags: str
+    folders: tuple[str, ...]  # Read at run time; they come to share/<name>.
+    group: str = "programs"
+
+    @property
+    def pin(self) -> str:
+        return f"{self.module}@{self.version} {self.tags} {' '.join(self.folders)}"
+
+    def fill(self, stage: Path) -> None:
+        at = f"{self.module}@{self.version}"
+        folder = Path(json.loads(go("mod", "download", "-json", at))["Dir"])
+        with tempfile.TemporaryDirectory() as build:
+            text = (folder / "go.mod").read_text(encoding="utf-8")
+            text = re.sub(r"(?m)^module .*", "module build", text)
+            text = re.sub(r"(?m)^tool .*", "", text)
+            Path(build, "go.mod").write_text(f"{text}\nrequire {self.module} {self.version}\n")
+            Path(build, "go.sum").write_text((folder / "go.sum").read_text(encoding="utf-8"))
+            flags = f"-s -w -X main.Version={self.version.removeprefix('v')}"
+            program = str(stage / "bin" / self.name)
+            args = ("-mod=mod", "-trimpath", "-tags", self.tags, "-ldflags", flags, "-o", program)
+            go("-C", build, "build", *args, self.module, env={"CGO_ENABLED": "1"})
+        # File by file: folders of the module cache are read-only, and a copy would be, too.
+        for path in (path for name in self.folders for path in (folder / name).rglob("*")):
+            if path.is_file():
+                target = stage / "share" / self.name / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+
+@dataclass(frozen=True)
 class GoCrds:
     """CustomResourceDefinitions that ship inside a Go module; downloaded, never built."""
 
@@ -263,6 +303,14 @@ COMPONENTS: tuple[Component, ...] = (
     GoProgram("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "v5.8.2"),
     # What Prometheus itself says of our rules.
     DebianPrograms("prometheus", "prometheus", ("prometheus", "promtool")),
+    # A real forge, for pull requests; v1.27 changed its module path.
+    GoServer(
+        "gitea",
+        "code.gitea.io/gitea",
+        "v1.26.0",
+        "sqlite sqlite_unlock_notify",
+        ("options", "templates"),
+    ),
     # Real Git servers: http-backend behind a web server, and an ssh server. The last library lets
     # sshd find the user that it wants without one being made on this machine.
     DebianPrograms("nginx", "nginx", ("nginx",)),
