@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from gati_gitops.report import FORMATS
+
+if TYPE_CHECKING:
+    from gati_gitops.preview.crds.read import Located
 
 
 @click.group(
     "crds",
     invoke_without_command=True,
-    subcommand_metavar="",
-    short_help="Print CRDs or JSON Schemas.",
+    subcommand_metavar="[diff OLD NEW]",
+    short_help="Print CRDs or JSON Schemas; `crds diff OLD NEW` names breaking changes.",
     epilog="""\b
 Examples:
   gati-gitops crds | kubectl apply --server-side -f -
-  gati-gitops crds --format jsonschema --output .schemas""",
+  gati-gitops crds --format jsonschema --output .schemas
+  gati-gitops crds diff deploy/crds new/crds""",
 )
 @click.option(
     "--format",
@@ -87,3 +94,103 @@ def _write(files: dict[str, bytes], folder: Path) -> None:
             remedy="name a folder that can be written to with --output",
         ) from error
     click.echo(f"wrote {len(files)} files to {folder}", err=True)
+
+
+@command.command(
+    "diff",
+    epilog="""\b
+Examples:
+  gati-gitops crds diff old.yaml new.yaml
+  gati-gitops crds | gati-gitops crds diff deploy/overlays/prod/eu-1/_crds -
+  gati-gitops crds diff origin/main:config/crd config/crd --level breaking
+  kubectl get crd gatihandlers.gati.dev -o yaml | gati-gitops crds diff - new.yaml
+
+\b
+Exit codes: 0 nothing changed, or nothing at the level that was asked for, 1 something did,
+3 a file is no YAML, 4 it cannot be read.""",
+)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option(
+    "--level",
+    type=click.Choice(["breaking", "risky", "safe"]),
+    default="safe",
+    show_default=True,
+    help="Only changes at least so bad are shown, and make the exit code 1.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Form of the report; github and sarif leave out what is safe.",
+)
+def diff(old: str, new: str, level: str, format_: str) -> int:
+    """Compare CustomResourceDefinitions, and say what each change does to whom.
+
+    OLD and NEW are each a file, a folder, - for standard input, or REVISION:PATH of the Git
+    repository around the current folder. CRDs are paired by name; any will do, not only ours. With
+    a status, as a cluster gives it, versions that objects are stored in are known.
+    """
+    import shutil
+    import sys
+
+    from gati_gitops.cli.common import session, wants_colour
+    from gati_gitops.preview.crds import compare_crds
+    from gati_gitops.preview.crds.model import ORDER, Level
+    from gati_gitops.preview.crds.read import Places
+    from gati_gitops.preview.crds.write import write
+
+    session().format = format_
+    if old == new == "-":
+        raise click.UsageError("standard input can be one of the two only")
+    before, after = _definitions(old), _definitions(new)
+    changes = [
+        change
+        for change in compare_crds([o.document for o in before], [n.document for n in after])
+        if ORDER[change.level] <= ORDER[Level(level)]
+    ]
+    colour = wants_colour(sys.stdout)
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    where = Places(before, after).of
+    text = write(changes, format_, place=where, colour=colour, width=width)
+    click.echo(text, nl=False, color=colour)
+    return 1 if changes else 0
+
+
+def _definitions(where: str) -> list[Located]:
+    from gati_gitops.preview.crds.read import read_definitions
+
+    found = read_definitions(_sources(where))
+    if not found:
+        raise click.UsageError(f"there is no CustomResourceDefinition in {where}")
+    return found
+
+
+def _sources(where: str) -> list[tuple[str, bytes]]:
+    """Names and bytes of the files that an argument stands for."""
+    import os
+    import sys
+
+    from gati_gitops.errors import Outside
+
+    if where == "-":
+        return [("stdin", sys.stdin.buffer.read())]
+    path = Path(where)
+    try:
+        if path.is_dir():
+            kinds = (".yaml", ".yml", ".json")
+            found = [p for p in sorted(path.rglob("*")) if p.suffix in kinds and p.is_file()]
+            return [(str(p).replace(os.sep, "/"), p.read_bytes()) for p in found]
+        if path.exists():
+            return [(where, path.read_bytes())]
+    except OSError as error:
+        raise Outside(
+            f"cannot read {error.filename or where}: {error.strerror}",
+            remedy="check that the files can be read",
+        ) from error
+    raise Outside(
+        f"there is no file or folder {where}",
+        remedy="name a file, a folder, - for standard input, or REVISION:PATH",
+    )
