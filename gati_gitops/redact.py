@@ -9,6 +9,7 @@ name may also hold a word, a path or a reference. Its value is never printed eit
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _TOKEN = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
@@ -89,3 +90,12 @@ def redact(text: str) -> str:
     if _LINE.match(text) and not text.rstrip().endswith(("{", "[", ":")):
         text = _LINE.sub(rf"\1{HIDDEN}", text)
     return _URL_PASSWORD.sub(rf"\1{HIDDEN}\3", _TOKEN.sub(HIDDEN, text))
+
+
+def replaced(text: str, by: Callable[[str], str]) -> str:
+    """A text with something else in place of every token, and of every password in an address."""
+    if is_secret(text):
+        text = _TOKEN.sub(lambda found: by(found[0]), text)
+    if holds_password(text):
+        text = _URL_PASSWORD.sub(lambda found: f"{found[1]}{by(found[2])}{found[3]}", text)
+    return text
