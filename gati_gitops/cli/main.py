@@ -31,6 +31,8 @@ VERBS = {
     "validate": "Report every problem of the specs at once.",
     "plan": "Print what the specs come to, per environment.",
     "compile": "Write the Kustomize tree of the specs to a folder.",
+    "publish": "Commit the compiled specs to a branch of the output repository.",
+    "verify": "Prove that a branch is what the specs and its ledgers compile to.",
     "render": "Print what `kustomize build PATH` prints.",
     "crds": "Print CRDs or JSON Schemas.",
     "demo": "Show the whole story on embedded specs.",

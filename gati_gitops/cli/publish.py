@@ -1,0 +1,190 @@
+"""``publish``: the specs compiled on top of a branch, and committed there."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
+from gati_gitops.cli.repository import author_of, author_option, opened, repository_options
+from gati_gitops.report import FORMATS
+
+if TYPE_CHECKING:
+    from gati_gitops.publish.message import Reference
+    from gati_gitops.publish.prepare import Step
+    from gati_gitops.publish.run import Published
+
+
+@click.command(
+    "publish",
+    epilog="""\b
+Examples:
+  gati-gitops publish specs --repo https://git.example.com/shop/deploy.git
+  gati-gitops publish specs --repo git@git.example.com:shop/deploy.git --env staging
+  gati-gitops publish specs --repo ../deploy.git --dry-run
+
+\b
+Credentials come from the environment: GATI_GIT_TOKEN or GATI_GIT_TOKEN_FILE (https),
+GATI_SSH_KEY or an agent (ssh), GATI_FORGE_TOKEN (pull requests), GATI_SIGNING_KEY.
+
+\b
+Exit codes: 0 committed, offered or nothing to do, 3 the specs are wrong, 4 Git or the forge
+failed, 5 refused: the deletion budget, a foreign file, a claimed unit, another compiler.""",
+)
+@specs_argument
+@repository_options
+@narrowing
+@author_option
+@click.option("--dry-run", is_flag=True, help="Say what would be committed; write nothing.")
+@click.option("--upgrade", is_flag=True, help="Write over the output of another compiler version.")
+@click.option("--discard", is_flag=True, help="Remove files in our folders that we did not make.")
+@click.option(
+    "--allow-removals",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Let so many units, and objects, go from an environment.",
+)
+@click.option(
+    "--delete",
+    "deletes",
+    multiple=True,
+    metavar="KIND/NAME",
+    help="Let this Namespace, PersistentVolumeClaim, CRD or Secret go; may be repeated.",
+)
+@click.option("--allow-dirty", is_flag=True, help="Publish specs that are not committed.")
+@click.option("--sign", is_flag=True, help="Refuse to commit without a signature.")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Form of what is printed; github and sarif are reports, as validate gives them.",
+)
+def command(
+    specs: str,
+    repo: str,
+    branch: str | None,
+    cache: str | None,
+    env: tuple[str, ...],
+    cluster: tuple[str, ...],
+    author: str | None,
+    dry_run: bool,
+    upgrade: bool,
+    discard: bool,
+    allow_removals: int,
+    deletes: tuple[str, ...],
+    allow_dirty: bool,
+    sign: bool,
+    format: str,
+) -> None:
+    """Compile SPECS on top of a branch of the output repository, and commit.
+
+    Each environment gets a commit of its own, or a pull request where the project says so. Ledgers
+    on the branch are obeyed: a publish never moves a rollout. Nothing to change, no commit.
+    """
+    from gati_gitops.publish.guards import Allowed
+    from gati_gitops.publish.prepare import Request
+    from gati_gitops.publish.run import Writing, publish
+    from gati_gitops.repo.commit import Signature
+    from gati_gitops.repo.sign import signer
+
+    here = session()
+    here.format = format
+    loaded = load_specs(specs)
+    settings = loaded.project.spec.commits.author
+    writing = Writing(
+        author_of(author) or Signature(settings.name, settings.email),
+        signer(os.environ, required=sign),
+    )
+    request = Request(
+        loaded,
+        reference_of(specs, allow_dirty=allow_dirty),
+        narrowed(loaded, env, cluster),
+        upgrade,
+        discard,
+        Allowed(allow_removals, frozenset(deletes)),
+    )
+    with opened(repo, branch, cache) as repository:
+        done = publish(request, repository, writing, dry_run=dry_run)
+        where = f"{repository.address}, branch {repository.branch}"
+    if format == "json":
+        here.format = "text"
+    here.report(done.warnings)
+    _say(done, where, dry_run, format)
+
+
+def reference_of(specs: str, *, allow_dirty: bool = False) -> Reference | None:
+    """The commit that the specs are of; None if they are in no repository, or not committed."""
+    from gati_gitops.errors import Refused
+    from gati_gitops.publish.message import Reference
+    from gati_gitops.repo.specs import specs_repository
+
+    if specs == "-":
+        return None
+    repository = specs_repository(specs)
+    if repository is None or not repository.commit:
+        return None
+    if changed := repository.dirty():
+        if allow_dirty:
+            return None
+        raise Refused(
+            f"specs that are not committed: {', '.join(changed[:5])}",
+            remedy="commit them, so that the record can name the commit; or --allow-dirty",
+        )
+    told = repository.describe()
+    name, _, email = told.author.rpartition(" <")
+    return Reference(
+        repository.commit,
+        repository.url,
+        name,
+        email.rstrip(">"),
+        told.date,
+        told.subject,
+        told.body,
+    )
+
+
+def _say(done: Published, where: str, dry_run: bool, format: str) -> None:
+    if format == "json":
+        click.echo(json.dumps(_data(done, dry_run), indent=2))
+        return
+    to_stderr = format != "text"
+    for note in done.prepared.notes:
+        click.echo(note, err=to_stderr)
+    if not done.steps and not done.prepared.offers:
+        click.echo(f"nothing to change in {where}", err=to_stderr)
+    for step, commit in done.steps:
+        head, _, body = step.message.partition("\n\n")
+        click.echo(f"{commit[:12] or 'would commit'}  {head}", err=to_stderr)
+        if dry_run:
+            click.echo(body, err=to_stderr)
+    if done.steps:
+        number = len(done.steps)
+        commits = f"{number} commit{'s' * (number != 1)}"
+        click.echo(f"{commits} {'for' if dry_run else 'on'} {where}", err=to_stderr)
+
+
+def _data(done: Published, dry_run: bool) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "written": bool(done.steps) and not dry_run,
+        "commits": [_step(step, commit) for step, commit in done.steps],
+        "notes": list(done.prepared.notes),
+        "attempts": done.attempts,
+    }
+
+
+def _step(step: Step, commit: str) -> dict[str, Any]:
+    files = step.changed.files
+    return {
+        "commit": commit,
+        "environment": step.environment,
+        "message": step.message,
+        "added": list(files.added),
+        "changed": list(files.changed),
+        "removed": list(files.removed),
+    }
