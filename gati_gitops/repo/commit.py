@@ -11,6 +11,7 @@ from gati_gitops.errors import Refused
 from gati_gitops.repo.objects import COMMIT, Objects
 from gati_gitops.tree import Changes
 
+_TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f<>]+")
 
 
@@ -98,6 +99,18 @@ def read_commit(objects: Objects, id: str) -> Commit:
         time=time,
         message=message.decode(errors="replace"),
     )
+
+
+def trailers(message: str) -> dict[str, str]:
+    """The trailers of a message: its last paragraph, if it has nothing else in it."""
+    *text, last = message.rstrip().split("\n\n")
+    found: dict[str, str] = {}
+    for line in last.split("\n") if text else ():
+        match = _TRAILER.fullmatch(line.rstrip())
+        if match is None:
+            return {}
+        found[match[1]] = match[2]
+    return found
 
 
 def _identity(who: Signature) -> str:

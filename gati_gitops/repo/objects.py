@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import RepositoryOpenFlag
 
-from gati_gitops.errors import Outside
+from gati_gitops.errors import Outside, Refused
 from gati_gitops.repo.packs import write_pack
 from gati_gitops.repo.steps import step
 
@@ -128,6 +129,27 @@ class Objects:
                     os.fsync(descriptor)
                 finally:
                     os.close(descriptor)
+
+
+def open_git(path: str) -> pygit2.Repository:
+    """Open the repository at exactly this path, or say what keeps us from it."""
+    try:
+        return pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
+    except pygit2.GitError as error:
+        if "not owned by" in str(error):
+            raise Refused(
+                f"{path} belongs to another user, and Git does not trust it",
+                remedy=f"`git config --global --add safe.directory {path}` says that you do",
+            ) from None
+        if "object format" in str(error):
+            raise Outside(
+                f"{path} names its objects by SHA-256, which this version cannot read",
+                remedy="use a repository with SHA-1 ids, Git's default",
+            ) from None
+        raise Outside(
+            f"{path} cannot be opened as a Git repository: {error}",
+            remedy="look at it with `git status`, then run again",
+        ) from None
 
 
 def object_id(kind: int, data: bytes) -> bytes:

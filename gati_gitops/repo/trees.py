@@ -7,6 +7,8 @@ are listed like files, so that they are seen as foreign; reading or overwriting 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gati_gitops.errors import Place, Refused
 from gati_gitops.repo.objects import BLOB, EXECUTABLE, FILE, FOLDER, LINK, Entry, Objects
 from gati_gitops.tree import Changes, check_paths, check_root, shown
@@ -23,11 +25,11 @@ class GitSnapshot:
         check_root(root)
         self._objects = objects
         self._folders: dict[str, dict[str, Entry]] = {}
-        self._top = _down(objects, tree, root)
+        self._top = folder_of(objects, tree, root)
 
     def paths(self, folder: str) -> list[str]:
         """All files below a folder, sorted; the path itself if it is not a folder."""
-        entry = self._entry(folder)
+        entry = self.entry(folder)
         if entry is None:
             return []
         if entry[0] != FOLDER:
@@ -46,7 +48,7 @@ class GitSnapshot:
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, or None if it is not there."""
-        entry = self._entry(path)
+        entry = self.entry(path)
         if entry is None or entry[0] == FOLDER:
             return None
         if entry[0] not in _PLAIN:
@@ -55,16 +57,29 @@ class GitSnapshot:
 
     def id(self, path: str) -> str:
         """The id of a file or folder; empty if it is not there."""
-        entry = self._entry(path)
+        entry = self.entry(path)
         return "" if entry is None else entry[1].hex()
 
-    def _entry(self, path: str) -> Entry | None:
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points; None if there is none at this path."""
+        entry = self.entry(path)
+        if entry is None or entry[0] != LINK:
+            return None
+        return self._objects.read(entry[1], BLOB).decode("utf-8", "surrogateescape")
+
+    def folder(self, path: str) -> dict[str, Entry]:
+        """What stands in a folder itself; nothing if it is not there."""
+        entry = self.entry(path)
+        return self._list(path, entry[1]) if entry is not None and entry[0] == FOLDER else {}
+
+    def entry(self, path: str) -> Entry | None:
+        """Mode and id of a file, link or folder."""
         if not path:
             return None if self._top is None else (FOLDER, self._top)
         folder, _, name = path.rpartition("/")
         entries = self._folders.get(folder)
         if entries is None:
-            above = self._entry(folder)
+            above = self.entry(folder)
             if above is None or above[0] != FOLDER:
                 if above is not None and above[0] not in _PLAIN:
                     raise _special(folder, above[0])
@@ -126,10 +141,32 @@ def _build(objects: Objects, base: bytes, nested: _Nested, where: str) -> bytes 
     return objects.add_tree(entries.items()) if entries else None
 
 
-def _down(objects: Objects, tree: str, root: str) -> bytes | None:
+Difference = tuple[str, "Entry | None", "Entry | None"]
+"""A path and what stood there and stands there; folders are opened, not named."""
+
+
+def differences(
+    objects: Objects, before: bytes | None, after: bytes | None, *, prefix: str = ""
+) -> Iterator[Difference]:
+    """How two trees differ. Reads only the folders in which they do."""
+    if before == after:
+        return
+    old, new = (objects.tree(id) if id else {} for id in (before, after))
+    for name in sorted({name for name, _ in old.items() ^ new.items()}):
+        path = prefix + name.decode("utf-8", "surrogateescape")
+        was, is_ = old.get(name), new.get(name)
+        if FOLDER in (was and was[0], is_ and is_[0]):
+            folders = (entry[1] if entry and entry[0] == FOLDER else None for entry in (was, is_))
+            yield from differences(objects, *folders, prefix=f"{path}/")
+            was, is_ = (None if entry and entry[0] == FOLDER else entry for entry in (was, is_))
+        if was or is_:
+            yield path, was, is_
+
+
+def folder_of(objects: Objects, tree: str, folder: str) -> bytes | None:
     """The tree of a folder; None if there is no such folder."""
     id = bytes.fromhex(tree)
-    for name in root.split("/") if root else ():
+    for name in folder.split("/") if folder else ():
         mode, id = objects.tree(id).get(name.encode(), (b"", b""))
         if mode != FOLDER:
             return None

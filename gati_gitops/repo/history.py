@@ -1,0 +1,205 @@
+"""What people did to our ledgers, and when each file last changed.
+
+A ledger's `seq` never falls by us. Where it fell, a person reverted, restored or deleted something,
+by whatever road it came: a revert, its merge, a squash. All that can hide such a fall is what we
+have not written ourselves, so the walk goes back from the tip over the commits of others and ends
+at the first of ours: whoever made that one had looked, too. Only folders that differ are read.
+
+A commit is ours if it has our trailers and one parent at most. One that was rebased, squashed or
+picked elsewhere has them as well, though nobody looked at what it was put upon; that is what
+`Gati-Base` tells, the parent for which it was made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from gati_gitops.repo.commit import Commit, Signature, read_commit, trailers
+from gati_gitops.repo.objects import BLOB, FOLDER, Entry, Missing, Objects
+from gati_gitops.repo.trees import GitSnapshot, differences, folder_of
+
+Deepen = Callable[[str], None]
+"""Fetches more history, at least the commit that is named."""
+
+LIMIT = 1000
+
+_OURS = ("Gati-Compiler", "Gati-Decision")
+_BASE = "Gati-Base"
+_LEDGER = re.compile(r"overlays(?:/[^/]+){4}/rollout\.yaml")
+_SEQ = re.compile(rb"^seq:[ \t]*[\"']?(\d{1,18})\b", re.MULTILINE)
+
+_Wanted = dict[bytes, "_Wanted | str"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A ledger that a person has set back."""
+
+    highest: int
+    """The highest seq that it had."""
+    found: int | None
+    """What it has now; None if it was deleted."""
+    commit: str
+    author: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """When and by what a file got the content that it has."""
+
+    time: int
+    commit: str
+
+
+def is_ours(commit: Commit) -> bool:
+    """Whether we made a commit, and where it stands now."""
+    if len(commit.parents) > 1:
+        return False
+    found = trailers(commit.message)
+    base = found.get(_BASE)
+    return any(name in found for name in _OURS) and (base is None or base in commit.parents)
+
+
+def lowered(
+    objects: Objects,
+    tip: str,
+    *,
+    root: str = "",
+    deepen: Deepen | None = None,
+    limit: int = LIMIT,
+) -> dict[str, Lowered]:
+    """The ledgers whose seq fell, or that were deleted while their unit is still there."""
+    top = f"{root}/overlays" if root else "overlays"
+    commit = _load(objects, tip, deepen)
+    if folder_of(objects, commit.tree, top) is None:
+        return {}
+    highest: dict[str, int] = {}
+    fallen: dict[str, Commit] = {}
+    for child, parent in _foreign(objects, commit, deepen, limit):
+        trees = (folder_of(objects, each.tree, top) for each in (parent, child))
+        for path, before, after in differences(objects, *trees, prefix="overlays/"):
+            if not _LEDGER.fullmatch(path):
+                continue
+            was, is_ = _seq(objects, before), _seq(objects, after)
+            highest[path] = max(highest.get(path, 0), was, is_)
+            if is_ < was:
+                fallen.setdefault(path, child)
+    snapshot = GitSnapshot(objects, commit.tree, root)
+    found: dict[str, Lowered] = {}
+    for path, by in sorted(fallen.items()):
+        content = snapshot.read(path)
+        now = None if content is None else _number(content)
+        unit = path.removesuffix("rollout.yaml") + "unit.yaml"
+        if (now or 0) < highest[path] and snapshot.id(unit):
+            found[path] = Lowered(highest[path], now, by.id, by.author)
+    return found
+
+
+def last_changed(
+    objects: Objects, tip: str, paths: Iterable[str], *, root: str = "", limit: int = 10 * LIMIT
+) -> dict[str, Changed]:
+    """Which commit on the branch gave each file its content, newest first, in one walk.
+
+    What is older than the clone or than ``limit`` commits is left out.
+    """
+    wanted: _Wanted = {}
+    for path in paths:
+        _want(wanted, f"{root}/{path}" if root else path, path)
+    found: dict[str, Changed] = {}
+    commit = read_commit(objects, tip)
+    trees = _Trees(objects)
+    for _ in range(limit):
+        if not wanted:
+            break
+        try:
+            parent = read_commit(objects, commit.parents[0]) if commit.parents else None
+        except Missing:
+            break
+        before = bytes.fromhex(parent.tree) if parent else None
+        for path in _take(wanted, trees, before, bytes.fromhex(commit.tree)):
+            found[path] = Changed(commit.time, commit.id)
+        if parent is None:
+            break
+        commit = parent
+    return found
+
+
+def _foreign(
+    objects: Objects, commit: Commit, deepen: Deepen | None, limit: int
+) -> Iterator[tuple[Commit, Commit]]:
+    """The commits of others since the last of ours, each with each of its parents."""
+    for _ in range(limit):
+        if is_ours(commit) or not commit.parents:
+            return
+        parents = [_load(objects, parent, deepen) for parent in commit.parents]
+        for parent in parents:
+            yield commit, parent
+        commit = parents[0]
+
+
+def _load(objects: Objects, id: str, deepen: Deepen | None) -> Commit:
+    try:
+        return read_commit(objects, id)
+    except Missing:
+        if deepen is None:
+            raise
+    deepen(id)
+    return read_commit(objects, id)
+
+
+def _seq(objects: Objects, entry: Entry | None) -> int:
+    return 0 if entry is None else _number(objects.read(entry[1], BLOB))
+
+
+def _number(content: bytes) -> int:
+    match = _SEQ.search(content)
+    return int(match[1]) if match else 0
+
+
+def _want(wanted: _Wanted, path: str, name: str) -> None:
+    *folders, last = path.encode().split(b"/")
+    for folder in folders:
+        inner = wanted.setdefault(folder, {})
+        assert isinstance(inner, dict), f"{path} is wanted inside of a file"
+        wanted = inner
+    wanted[last] = name
+
+
+class _Trees:
+    """Trees read; those of one commit are those of the next one's parent."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._known: dict[bytes, dict[bytes, Entry]] = {}
+
+    def read(self, id: bytes | None) -> dict[bytes, Entry]:
+        if id is None:
+            return {}
+        if len(self._known) > 64:
+            self._known.clear()
+        known = self._known.get(id)
+        if known is None:
+            known = self._known[id] = self._objects.tree(id)
+        return known
+
+
+def _take(
+    wanted: _Wanted, trees: _Trees, before: bytes | None, after: bytes | None
+) -> Iterator[str]:
+    """Take out of ``wanted`` what differs between two trees."""
+    old, new = trees.read(before), trees.read(after)
+    for name in {name for name, _ in old.items() ^ new.items()} & wanted.keys():
+        inner = wanted[name]
+        if isinstance(inner, str):
+            del wanted[name]
+            yield inner
+            continue
+        folders = (
+            entry[1] if entry and entry[0] == FOLDER else None
+            for entry in (old.get(name), new.get(name))
+        )
+        yield from _take(inner, trees, *folders)
+        if not inner:
+            del wanted[name]
