@@ -152,7 +152,7 @@ class ObjectChange:
     id: ObjectId
     action: Action
     fields: tuple[FieldChange, ...] = ()
-    """What differs; empty for what is created or deleted."""
+    """What differs; for what is created, from what ``like`` names, if anything."""
     noise: tuple[FieldChange, ...] = ()
     """Differs too, but tells nobody anything: provenance, digests of what is shown elsewhere."""
     was: ObjectId | None = None
@@ -164,6 +164,8 @@ class ObjectChange:
     """The folder of the output whose build gives it (of the head, or of the base if it goes)."""
     change_class: str = ""
     """Of an object that is created, deleted or renamed without more: the class that says it."""
+    like: ObjectId | None = None
+    """Of an object of a new version: the same object of the version that serves until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,8 @@ class VersionReview:
     """Its running pods are replaced."""
     was: str = ""
     """The version whose objects these were, where they are the same under another id."""
+    like: str = ""
+    """The version that serves until then: objects of a new one are shown beside its objects."""
 
 
 @dataclass(frozen=True, slots=True)
