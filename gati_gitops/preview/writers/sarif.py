@@ -51,13 +51,13 @@ def _rule(code: str) -> dict[str, Any]:
 def _result(mark: Mark, rule: int) -> dict[str, Any]:
     text = "\n".join(safe(line) for line in message_lines(mark))
     # The same finding of the next commit is the same result, though its line has moved.
-    about = (mark.code, mark.place.file if mark.place else "", text)
+    about = "\0".join((mark.code, safe(mark.place.file) if mark.place else "", text))
     result: dict[str, Any] = {
         "ruleId": mark.code,
         "ruleIndex": rule,
         "level": _LEVELS[mark.level],
         "message": {"text": text},
-        "partialFingerprints": {"gatiPreview/v1": sha256("\0".join(about).encode()).hexdigest()},
+        "partialFingerprints": {"gatiPreview/v1": sha256(about.encode()).hexdigest()},
     }
     if mark.place:
         result["locations"] = [_location(mark.place)]

@@ -235,9 +235,9 @@ def _totals(page: _Page, environment: EnvironmentReview) -> None:
 def _alike(page: _Page, group: Alike, *, named: bool) -> None:
     if named:
         page.put(", ".join(group.clusters), "head", indent=2, hang=2)
-    plain = [unit for unit in group.units if _is_plain(unit)]
+    plain = [unit for unit in group.units if words.is_plain(unit)]
     for unit in group.units:
-        if not _is_plain(unit):
+        if not words.is_plain(unit):
             _unit(page, unit)
     for names, units in groupby(sorted(plain, key=words.unit_classes), words.unit_classes):
         known = [unit.unit for unit in units]
@@ -250,18 +250,6 @@ def _alike(page: _Page, group: Alike, *, named: bool) -> None:
         )
     for change in group.objects:
         _object(page, change, indent=4)
-
-
-def _is_plain(unit: UnitReview) -> bool:
-    """Whether a unit needs no lines of its own."""
-    return (
-        unit.action is Action.CHANGE
-        and words.only_classes(unit)
-        and bool(words.unit_classes(unit))
-        and not unit.rollout
-        and not unit.held
-        and not unit.retiring
-    )
 
 
 def _unit(page: _Page, unit: UnitReview) -> None:

@@ -291,9 +291,14 @@ def unit_classes(unit: UnitReview) -> list[str]:
     return sorted(found, key=by_number)
 
 
-def only_classes(unit: UnitReview) -> bool:
-    """Whether nothing of a unit needs to be said that a class does not say."""
-    return all(said_elsewhere(change) for _, change in unit.all_objects())
+def is_plain(unit: UnitReview) -> bool:
+    """Whether nothing needs to be said of a unit that classes do not say."""
+    return (
+        unit.action is Action.CHANGE
+        and bool(unit_classes(unit))
+        and all(said_elsewhere(change) for _, change in unit.all_objects())
+        and not (unit.rollout or unit.held or unit.retiring)
+    )
 
 
 def by_number(name: str) -> tuple[str, int, str]:
