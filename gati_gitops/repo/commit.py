@@ -1,4 +1,9 @@
-"""Commits: what is to become one, how it is made, and how one is read."""
+"""Commits: what is to become one, how it is made, how one is read, and whether it is ours.
+
+Ours has our trailers and one parent at most. One that was rebased, squashed or picked elsewhere
+still has the trailers; that it stands elsewhere is told by one of them, `Gati-Base`, the parent for
+which it was made.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,10 @@ from gati_gitops.errors import Refused
 from gati_gitops.repo.objects import COMMIT, Objects
 from gati_gitops.tree import Changes
 
+OURS = ("Gati-Compiler", "Gati-Decision")
+"""Trailers of which each commit of ours has one."""
+
+_BASE = "Gati-Base"
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f<>]+")
 
@@ -73,6 +82,8 @@ def create_commit(
     head.append(f"author {_identity(author)} {time} +0000")
     head.append(f"committer {_identity(committer)} {time} +0000")
     text = message.rstrip("\n") + "\n"
+    if parents and trailers(text).keys() & set(OURS):
+        text += f"{_BASE}: {parents[0]}\n"
     payload = "\n".join([*head, "", text]).encode()
     if signer is not None:
         lines = signer.sign(payload).rstrip("\n").split("\n")
@@ -99,6 +110,14 @@ def read_commit(objects: Objects, id: str) -> Commit:
         time=time,
         message=message.decode(errors="replace"),
     )
+
+
+def is_ours(commit: Commit) -> bool:
+    """Whether we made a commit, where it stands now."""
+    found = trailers(commit.message)
+    if len(commit.parents) > 1 or not found.keys() & set(OURS):
+        return False
+    return found.get(_BASE, "") == "".join(commit.parents)
 
 
 def trailers(message: str) -> dict[str, str]:

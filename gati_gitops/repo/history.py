@@ -5,9 +5,8 @@ by whatever road it came: a revert, its merge, a squash. All that can hide such 
 have not written ourselves, so the walk goes back from the tip over the commits of others and ends
 at the first of ours: whoever made that one had looked, too. Only folders that differ are read.
 
-A commit is ours if it has our trailers and one parent at most. One that was rebased, squashed or
-picked elsewhere has them as well, though nobody looked at what it was put upon; that is what
-`Gati-Base` tells, the parent for which it was made.
+A commit of ours that was rebased, squashed or picked elsewhere counts as somebody else's, for
+nobody looked at what it was put upon: `is_ours` tells them apart.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gati_gitops.repo.commit import Commit, Signature, read_commit, trailers
+from gati_gitops.repo.commit import Commit, Signature, is_ours, read_commit
 from gati_gitops.repo.objects import BLOB, FOLDER, Entry, Missing, Objects
 from gati_gitops.repo.trees import GitSnapshot, differences, folder_of
 
-Deepen = Callable[[str], None]
-"""Fetches more history, at least the commit that is named."""
+Deepen = Callable[[str], bool]
+"""Fetches the parents of a commit, and perhaps more; False if there is no more to be had."""
 
 LIMIT = 1000
 
-_OURS = ("Gati-Compiler", "Gati-Decision")
-_BASE = "Gati-Base"
 _LEDGER = re.compile(r"overlays(?:/[^/]+){4}/rollout\.yaml")
 _SEQ = re.compile(rb"^seq:[ \t]*[\"']?(\d{1,18})\b", re.MULTILINE)
 
@@ -53,15 +50,6 @@ class Changed:
     commit: str
 
 
-def is_ours(commit: Commit) -> bool:
-    """Whether we made a commit, and where it stands now."""
-    if len(commit.parents) > 1:
-        return False
-    found = trailers(commit.message)
-    base = found.get(_BASE)
-    return any(name in found for name in _OURS) and (base is None or base in commit.parents)
-
-
 def lowered(
     objects: Objects,
     tip: str,
@@ -72,7 +60,7 @@ def lowered(
 ) -> dict[str, Lowered]:
     """The ledgers whose seq fell, or that were deleted while their unit is still there."""
     top = f"{root}/overlays" if root else "overlays"
-    commit = _load(objects, tip, deepen)
+    commit = read_commit(objects, tip)
     if folder_of(objects, commit.tree, top) is None:
         return {}
     highest: dict[str, int] = {}
@@ -133,20 +121,19 @@ def _foreign(
     for _ in range(limit):
         if is_ours(commit) or not commit.parents:
             return
-        parents = [_load(objects, parent, deepen) for parent in commit.parents]
+        parents = _parents(objects, commit, deepen)
         for parent in parents:
             yield commit, parent
         commit = parents[0]
 
 
-def _load(objects: Objects, id: str, deepen: Deepen | None) -> Commit:
+def _parents(objects: Objects, commit: Commit, deepen: Deepen | None) -> list[Commit]:
     try:
-        return read_commit(objects, id)
+        return [read_commit(objects, parent) for parent in commit.parents]
     except Missing:
-        if deepen is None:
+        if deepen is None or not deepen(commit.id):
             raise
-    deepen(id)
-    return read_commit(objects, id)
+    return [read_commit(objects, parent) for parent in commit.parents]
 
 
 def _seq(objects: Objects, entry: Entry | None) -> int:

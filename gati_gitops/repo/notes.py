@@ -31,7 +31,7 @@ def add_notes(
     time: int,
     message: str = "Notes added by gati-gitops",
 ) -> str:
-    """The notes commit that follows ``tip`` (empty: there is none), or ``tip`` if nothing is new."""
+    """The notes commit that follows ``tip`` (empty: none), or ``tip`` if nothing is new."""
     before = bytes.fromhex(read_commit(objects, tip).tree) if tip else b""
     tree = before
     for target, content in sorted(notes.items()):
