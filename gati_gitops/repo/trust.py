@@ -95,7 +95,7 @@ def _seal(git: pygit2.Repository, tip: str, allowed: AllowedSigners, own: str) -
 
 def _line(git: pygit2.Repository, tip: str) -> Iterator[pygit2.Commit]:
     """The commits that stood at the tip one after the other, as far as they are here."""
-    found: pygit2.Object | None = git.get(tip)
+    found: object = git.get(tip)
     while isinstance(found, pygit2.Commit):
         yield found
         parents = found.parent_ids
