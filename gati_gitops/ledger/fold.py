@@ -18,7 +18,7 @@ from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
 
-__all__ = ["Objection", "Outcome", "Policy", "fold", "refold"]
+__all__ = ["Objection", "Outcome", "Policy", "fold", "folded", "refold", "seed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def fold(
         if wanted is None:
             return Outcome(None, Ledger())
         return _first(policy, _in_order(wanted), sibling)
-    return _again(policy, wanted, stored, stored.ledger or recovered(stored))
+    return folded(policy, wanted, stored, stored.ledger or recovered(stored))
 
 
 def refold(policy: Policy, stored: Stored, ledger: Ledger) -> Outcome:
@@ -48,10 +48,11 @@ def refold(policy: Policy, stored: Stored, ledger: Ledger) -> Outcome:
 
     So a decision is made without the specs, and the next compile finds nothing to add to it.
     """
-    return _again(policy, stored.plan.wanted, stored, ledger)
+    return folded(policy, stored.plan.wanted, stored, ledger)
 
 
-def _again(policy: Policy, wanted: UnitPlan | None, stored: Stored, ledger: Ledger) -> Outcome:
+def folded(policy: Policy, wanted: UnitPlan | None, stored: Stored, ledger: Ledger) -> Outcome:
+    """What the specs want and what was decided, over what is stored."""
     if wanted is None:
         return _retire(policy, stored, ledger)
     wanted = _completed(_in_order(wanted), stored, ledger)
@@ -88,12 +89,13 @@ def _first(policy: Policy, wanted: UnitPlan, sibling: Stored | None) -> Outcome:
             return _held(policy, wanted, here, ledger)
         return _merge(policy, wanted, here, ledger)
     lacking = [v for v in wanted.versions if not v.release]
-    entries = _seed(policy, wanted)
+    entries = seed(policy, wanted)
     ledger = Ledger(target=wanted.target).with_entries(entries)
     return followed(wanted, ledger, None, tuple(_without_release(v) for v in lacking))
 
 
-def _seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:
+def seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:
+    """What stands in the ledger after the first publish."""
     if policy.promoted:
         return [Entry(v.id, v.digest, Phase.PENDING) for v in wanted.versions]
     top = max(wanted.versions, key=lambda v: (v.weight or 0, v.id == wanted.target))

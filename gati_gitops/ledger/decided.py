@@ -1,0 +1,81 @@
+"""What decisions share: changing entries, and folding the stored plan with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from gati_gitops.errors import Refused
+from gati_gitops.ledger.fold import Policy, refold
+from gati_gitops.ledger.model import Entry, Ledger, Phase
+from gati_gitops.ledger.outcome import Outcome
+from gati_gitops.ledger.stored import Stored, recovered
+
+Key = tuple[str, str]
+"""Version id and digest."""
+
+
+def current(stored: Stored) -> Ledger:
+    return stored.ledger or recovered(stored)
+
+
+def decided(policy: Policy, stored: Stored, ledger: Ledger, note: str = "") -> Outcome:
+    outcome = refold(policy, stored, ledger)
+    return replace(outcome, notes=(note,) if note else ())
+
+
+def unchanged(policy: Policy, stored: Stored, note: str) -> Outcome:
+    """Nothing to decide; a ledger that a person deleted is written again all the same."""
+    return decided(policy, stored, current(stored), note)
+
+
+def with_changed(ledger: Ledger, which: list[Entry], change: Callable[[Entry], Entry]) -> Ledger:
+    return ledger.with_entries(change(e) if e in which else e for e in ledger.entries)
+
+
+def rejected(entry: Entry) -> Entry:
+    if entry.phase in (Phase.PARKED, Phase.REMOVED):
+        return replace(entry, rejected=True)
+    return replace(entry, phase=Phase.REJECTED, weight=0, previous="", rejected=False)
+
+
+def filled(ledger: Ledger) -> Ledger:
+    """What has lost its weight gives it to the Active version."""
+    missing = 100 - sum(entry.weight for entry in ledger.entries)
+    active = ledger.active
+    if active is None or not missing:
+        return ledger
+    return with_changed(ledger, [active], lambda e: replace(e, weight=e.weight + missing))
+
+
+def tombstone(stored: Stored, entry: Entry) -> Entry:
+    version = stored.plan.version(*entry.key)
+    image = version.image if version is not None else entry.image
+    return replace(entry, phase=Phase.REMOVED, weight=0, previous="", image=image)
+
+
+def more(digests: tuple[str, ...], new: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({*digests, *new}))
+
+
+def names(entries: Iterable[Entry]) -> str:
+    return ", ".join(dict.fromkeys(entry.id for entry in entries))
+
+
+def release_words(stored: Stored) -> str:
+    return f"release {stored.plan.unit}"
+
+
+def unknown(stored: Stored, ledger: Ledger, version: str) -> Refused:
+    known = [e for e in ledger.entries if e.phase is not Phase.PENDING]
+    waiting = [e for e in ledger.entries if e.phase is Phase.PENDING]
+    if any(e.id == version for e in waiting):
+        return Refused(
+            f"{version} of {stored.plan.unit} waits; nothing of it has run here",
+            remedy=f"{release_words(stored)} starts what waits",
+        )
+    has = names([*known, *waiting]) or "none"
+    return Refused(
+        f"{stored.plan.unit} has no version {version} here; it has {has}",
+        remedy="name one of them",
+    )
