@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import socket as sockets
 import struct
 
@@ -26,7 +25,7 @@ def public_key(content: bytes) -> bytes | None:
     try:
         blob = base64.b64decode(words[1], validate=True)
         return blob if Reader(blob).string() == words[0] else None
-    except (binascii.Error, Malformed):
+    except (ValueError, Malformed):
         return None
 
 

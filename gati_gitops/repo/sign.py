@@ -177,17 +177,19 @@ def _in_agent(name: str, content: bytes, socket: str) -> SshSigner:
 def _openpgp(name: str, content: bytes, passphrase: str) -> OpenPgpSigner:
     try:
         import pysequoia
+        from pysequoia.packet import PacketPile, Tag
     except ImportError as error:
         raise needs_library("pysequoia", error) from error
     try:
         tsk = pysequoia.Tsk.from_bytes(content)
-        cert = pysequoia.Cert.from_bytes(content)
+        tags = [packet.tag for packet in PacketPile.from_bytes(content)]
     except RuntimeError as error:
         raise _wrong(
             name, "which can't be read", "export it with gpg --export-secret-keys"
         ) from error
-    if not cert.has_secret_keys:
+    if Tag.SecretKey not in tags and Tag.SecretSubkey not in tags:
         raise _wrong(name, "which is a public key", "export it with gpg --export-secret-keys")
+    cert = tsk.extract_certificate()
     if cert.is_revoked:
         raise _wrong(name, "which was revoked", "use another key")
     made = OpenPgpSigner(cert.fingerprint, tsk, passphrase)

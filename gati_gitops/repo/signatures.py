@@ -12,7 +12,6 @@ signed. Keys of certificate authorities in the SSH file are passed over, and so 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -124,7 +123,7 @@ def _read(name: str, path: str) -> bytes:
 
 
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
-_OPTION = re.compile(r'([\w-]+)(?:=("[^"]*"|[^,"]*))?(?:,|\Z)')
+_OPTION = re.compile(r'([\w-]+)(?:="([^"]*)")?(?:,|\Z)')
 _TIME = re.compile(r"(\d{8}|\d{12}|\d{14})(Z?)\Z")
 
 
@@ -173,7 +172,7 @@ def _blob(kind: str, text: str) -> bytes | None:
     try:
         blob = base64.b64decode(text, validate=True)
         return blob if Reader(blob).string() == kind.encode() else None
-    except (binascii.Error, ValueError, Malformed):
+    except (ValueError, Malformed):
         return None
 
 
@@ -183,13 +182,13 @@ def _options(text: str) -> dict[str, str]:
     while at < len(text):
         option = _OPTION.match(text, at)
         if option is None:
-            raise ValueError(f"its option {text[at:]!r} is unknown")
+            raise ValueError(f'its option {text[at:]!r} is not NAME or NAME="VALUE"')
         name = option[1].lower()
         if name not in ("cert-authority", "namespaces", "valid-after", "valid-before"):
             raise ValueError(f"its option {option[1]!r} is unknown")
         if (name != "cert-authority") != bool(option[2]) or name in found:
             raise ValueError(f"its option {option[1]!r} is not as it should be")
-        found[name] = (option[2] or "").strip('"')
+        found[name] = option[2] or ""
         at = option.end()
     return found
 

@@ -9,7 +9,6 @@ A signature carries its own key. Whether that key is anybody's is for others to 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import struct
 from dataclasses import dataclass
@@ -116,10 +115,14 @@ def parsed(armoured: str) -> SshSignature:
     lines = armoured.strip().splitlines()
     if len(lines) < 3 or lines[0] != BEGIN or lines[-1] != END:
         raise Malformed("it has no armour")
+    text = "".join(lines[1:-1])
     try:
-        reader = Reader(base64.b64decode("".join(lines[1:-1]), validate=True))
-    except binascii.Error as error:
+        blob = base64.b64decode(text, validate=True)
+    except ValueError as error:
         raise Malformed("it is not base64") from error
+    if base64.b64encode(blob).decode() != text:
+        raise Malformed("it is not base64 as everybody writes it")
+    reader = Reader(blob)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != 1:
         raise Malformed("it is of another format")
     key, namespace, reserved, hashed, signature = (reader.string() for _ in range(5))
