@@ -112,7 +112,7 @@ class SshSignature:
 
 def parsed(armoured: str) -> SshSignature:
     """A signature out of its armour."""
-    lines = armoured.strip().splitlines()
+    lines = armoured.removesuffix("\n").split("\n")
     if len(lines) < 3 or lines[0] != BEGIN or lines[-1] != END:
         raise Malformed("it has no armour")
     text = "".join(lines[1:-1])
