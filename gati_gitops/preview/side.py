@@ -1,0 +1,107 @@
+"""One of the two sides that are compared: files, and the plans and ledgers that they come from.
+
+A side need not be whole. What stands on both sides in the same way may be left out of both, which
+is how a preview costs what has changed, and not what there is (``partial.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gati_gitops.compiler import Compilation
+from gati_gitops.errors import Place, Problem
+from gati_gitops.ledger.model import Ledger
+from gati_gitops.ledger.stored import recovered
+from gati_gitops.output import Output
+from gati_gitops.plan.model import UnitPlan
+from gati_gitops.preview.model import Compared
+from gati_gitops.tree import Snapshot
+
+UnitPlace = tuple[str, str, str, str]
+"""Environment, cluster, namespace and folder."""
+
+Locate = Callable[[UnitPlace, str, tuple[str, ...]], Place | None]
+"""Where the specs say a field (``("spec", "image")``) of a version ("" for the unit) of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSide:
+    """One unit on one cluster."""
+
+    plan: UnitPlan
+    ledger: Ledger
+
+    @property
+    def place(self) -> UnitPlace:
+        return (self.plan.environment, self.plan.cluster, *self.plan.unit.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a review compares."""
+
+    files: Mapping[str, bytes]
+    units: Mapping[UnitPlace, UnitSide]
+    compared: Compared = field(default_factory=lambda: Compared(""))
+    problems: tuple[Problem, ...] = ()
+    """Warnings of the specs, and policies that they break."""
+    locate: Locate = lambda _place, _version, _field: None
+    protected: frozenset[str] = frozenset()
+    """Environments in which more care is asked for."""
+
+
+def compiled_side(compilation: Compilation, compared: Compared, locate: Locate) -> Side:
+    """A side that has just been compiled."""
+    units = [
+        UnitSide(placed.outcome.plan, placed.outcome.ledger)
+        for placed in compilation.units
+        if placed.outcome.plan is not None
+    ]
+    return Side(
+        compilation.tree,
+        {unit.place: unit for unit in units},
+        compared,
+        compilation.warnings,
+        locate,
+    )
+
+
+def stored_side(before: Snapshot, compared: Compared, touched: Iterable[str]) -> Side:
+    """A side that is stored: a branch's tip, say. Only units of ``touched`` folders are read."""
+    output = Output(before)
+    places = {place for path in touched if (place := unit_place(path)) is not None}
+    units: dict[UnitPlace, UnitSide] = {}
+    for env, cluster in sorted({place[:2] for place in places}):
+        for key, stored in output.units(env, cluster).items():
+            if (env, cluster, *key) in places:
+                ledger = stored.ledger or recovered(stored)
+                units[env, cluster, *key] = UnitSide(stored.plan, ledger)
+    return Side(SnapshotFiles(before), units, compared)
+
+
+def unit_place(path: str) -> UnitPlace | None:
+    """The unit that a file of the output belongs to."""
+    parts = path.split("/")
+    if len(parts) < 6 or parts[0] != "overlays" or parts[4].startswith("_"):
+        return None
+    return (parts[1], parts[2], parts[3], parts[4])
+
+
+class SnapshotFiles(Mapping[str, bytes]):
+    """A snapshot as a mapping; nothing is read before it is asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __getitem__(self, path: str) -> bytes:
+        content = self._snapshot.read(path)
+        if content is None:
+            raise KeyError(path)
+        return content
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._snapshot.paths(""))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
