@@ -84,9 +84,11 @@ class Step:
     changes: Changes
     changed: ChangeSet
     message: str
+    tree: str = ""
+    """The tree of the commit, which is in the object database already."""
 
     def draft(self, root: str) -> Draft:
-        return Draft(self.changes, self.message, self.environment, root=root)
+        return Draft(self.changes, self.message, self.environment, root=root, tree=self.tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +183,24 @@ class _Work:
         mode = self.request.specs.project.spec.environments[env].modes.publish
         nothing_yet = not self.tip.commit and self.chain is self.before
         if mode == "direct" or nothing_yet:  # a pull request needs something to be compared with
-            return self._direct(part)
+            return self._direct(part, changed)
         silent = quiet(part, changed)
         if silent is part or not silent.changes:
-            direct = self._direct(part) if silent is part else []
+            direct = self._direct(part, changed) if silent is part else []
             if silent is not part and (part.changes or self._stale(part)):
                 offered.append(part)
             return direct
         offered.append(without(part, silent))
         return [self._ahead(silent)]
 
-    def _direct(self, part: Part) -> list[Step]:
+    def _direct(self, part: Part, changed: ChangeSet) -> list[Step]:
         changes = self._missing(part.changes)
         if not changes and not self._stale(part):
             return []
-        env = part.environment
-        after = self._after(changes)
-        return [self._step(env, changes | self._records(part, after), part.outcomes)]
+        tree = self._tree(self.tree, changes)
+        records = self._records(part, self._snapshot(tree))
+        tree = self._tree(tree, records)
+        return [self._step(part.environment, changes | records, part.outcomes, changed, tree)]
 
     def _ahead(self, part: Part) -> Step:
         """What changes no manifest, committed while the rest waits for its approval."""
@@ -218,8 +221,7 @@ class _Work:
             changes = self._missing(mine.changes)
             if not changes and not self._stale(mine):
                 continue
-            after = self._after(changes)
-            changes |= self._records(mine, after)
+            changes |= self._records(mine, self._snapshot(self._tree(self.tree, changes)))
             changed = change_set(part.environment, self.chain, changes, mine.outcomes)
             text = message(changed, self.request.origin(_decision(changes)))
             step = Step(part.environment, changes, changed, text)
@@ -295,17 +297,27 @@ class _Work:
             return dict(changes)
         return {path: c for path, c in changes.items() if self.chain.read(path) != c}
 
-    def _after(self, changes: Changes) -> GitSnapshot:
-        objects, root = self.tip.objects, self.request.root
-        return GitSnapshot(objects, write_tree(objects, self.tree, changes, root), root)
+    def _tree(self, base: str, changes: Changes) -> str:
+        return write_tree(self.tip.objects, base, changes, self.request.root)
 
-    def _step(self, env: str, changes: Changes, outcomes: Sequence[Outcome]) -> Step:
-        changed = change_set(env, self.chain, changes, outcomes)
+    def _snapshot(self, tree: str) -> GitSnapshot:
+        return GitSnapshot(self.tip.objects, tree, self.request.root)
+
+    def _step(
+        self,
+        env: str,
+        changes: Changes,
+        outcomes: Sequence[Outcome],
+        changed: ChangeSet | None = None,
+        tree: str = "",
+    ) -> Step:
+        """The next commit of the chain; the ones after it are made on top of it."""
+        if changed is None:
+            changed = change_set(env, self.chain, changes, outcomes)
         text = message(changed, self.request.origin(_decision(changes)))
-        objects, root = self.tip.objects, self.request.root
-        self.tree = write_tree(objects, self.tree, changes, root)
-        self.chain = GitSnapshot(objects, self.tree, root)
-        return Step(env, changes, changed, text)
+        self.tree = tree or self._tree(self.tree, changes)
+        self.chain = self._snapshot(self.tree)
+        return Step(env, changes, changed, text, self.tree)
 
     def _guard(self, changed: Mapping[str, ChangeSet]) -> None:
         project = self.request.specs.project.spec

@@ -48,6 +48,8 @@ class Draft:
     note: bytes | None = None
     root: str = ""
     """The folder that the paths of the changes are relative to."""
+    tree: str = ""
+    """The tree that the changes make, if it was built already."""
 
 
 @dataclass(frozen=True, slots=True)
