@@ -101,8 +101,7 @@ class Objects:
         new = self._new
         try:
             if len(new) > LOOSE:
-                absent = {id: new[id] for id in new if pygit2.Oid(id) not in self._odb}
-                write_pack(object_folder(self.git) / "pack", absent, durable=durable)
+                write_pack(object_folder(self.git) / "pack", self._absent(), durable=durable)
             else:
                 for kind, data in new.values():
                     self._odb.write(kind, data)
@@ -115,6 +114,17 @@ class Objects:
             ) from error
         self._new = {}
         step("after-objects")
+
+    def _absent(self) -> dict[bytes, tuple[int, bytes]]:
+        """What is new and not there yet."""
+        # The backends themselves: the database looks for new packs after every miss.
+        there = [backend.exists for backend in self._odb.backends]
+        found = self._new.copy()
+        for id in self._new:
+            oid = pygit2.Oid(id)
+            if any(exists(oid) for exists in there):
+                del found[id]
+        return found
 
     def _sync(self, ids: Iterable[bytes]) -> None:
         folder = object_folder(self.git)
@@ -156,6 +166,11 @@ def object_id(kind: int, data: bytes) -> bytes:
     digest = hashlib.sha1(b"%b %d\0" % (_NAMES[kind], len(data)), usedforsecurity=False)
     digest.update(data)
     return digest.digest()
+
+
+def decoded(name: bytes) -> str:
+    """A name in a tree as text, whatever the locale; what is not UTF-8 can be told by `shown`."""
+    return name.decode("utf-8", "surrogateescape")
 
 
 def object_folder(git: pygit2.Repository) -> Path:

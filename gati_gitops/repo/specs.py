@@ -175,7 +175,7 @@ def _name(path: str, entry: Entry | None) -> str | None:
 
 
 def _printable(name: str) -> str:
-    return os.fsencode(name).decode(errors="replace")
+    return name.encode("utf-8", "surrogateescape").decode(errors="replace")
 
 
 def _url(git: pygit2.Repository) -> str:

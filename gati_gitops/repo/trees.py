@@ -7,15 +7,24 @@ are listed like files, so that they are seen as foreign; reading or overwriting 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 
 from gati_gitops.errors import Place, Refused
-from gati_gitops.repo.objects import BLOB, EXECUTABLE, FILE, FOLDER, LINK, Entry, Objects
+from gati_gitops.repo.objects import (
+    BLOB,
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    SUBMODULE,
+    Entry,
+    Objects,
+    decoded,
+)
 from gati_gitops.tree import Changes, check_paths, check_root, shown
 
 _PLAIN = (FILE, EXECUTABLE, b"100664")
-
-_Nested = dict[str, "bytes | _Nested | None"]
 
 
 class GitSnapshot:
@@ -65,7 +74,7 @@ class GitSnapshot:
         entry = self.entry(path)
         if entry is None or entry[0] != LINK:
             return None
-        return self._objects.read(entry[1], BLOB).decode("utf-8", "surrogateescape")
+        return decoded(self._objects.read(entry[1], BLOB))
 
     def folder(self, path: str) -> dict[str, Entry]:
         """What stands in a folder itself; nothing if it is not there."""
@@ -91,8 +100,7 @@ class GitSnapshot:
         known = self._folders.get(folder)
         if known is None:
             known = self._folders[folder] = {
-                name.decode("utf-8", "surrogateescape"): entry
-                for name, entry in self._objects.tree(id).items()
+                decoded(name): entry for name, entry in self._objects.tree(id).items()
             }
         return known
 
@@ -101,44 +109,98 @@ def write_tree(objects: Objects, base: str, changes: Changes, root: str = "") ->
     """The id of the tree that the changes make of ``base`` (empty: of nothing)."""
     check_root(root)
     check_paths(changes)
-    nested: _Nested = {}
+    top = _Node()
     for path, content in changes.items():
-        _put(nested, f"{root}/{path}" if root else path, content)
-    made = _build(objects, bytes.fromhex(base), nested, "")
+        top.put(f"{root}/{path}" if root else path, content)
+    made = _build(objects, bytes.fromhex(base), top, "")
     return (made or objects.add_tree(())).hex()
 
 
-def _put(nested: _Nested, path: str, content: bytes | None) -> None:
-    *folders, name = path.split("/")
-    for folder in folders:
-        inner = nested.setdefault(folder, {})
-        if inner is None:
-            inner = nested[folder] = {}
-        if not isinstance(inner, dict):
-            raise Refused(path)
-        nested = inner
-    nested[name] = content
+class _Node:
+    """What is to become of one name: a file's new content, and of what is below it as a folder.
+
+    Both, where a file makes way for a folder or the reverse.
+    """
+
+    __slots__ = ("below", "content", "is_file")
+
+    def __init__(self) -> None:
+        self.is_file = False
+        self.content: bytes | None = None
+        self.below: dict[str, _Node] = {}
+
+    def put(self, path: str, content: bytes | None) -> None:
+        node = self
+        for name in path.split("/"):
+            below = node.below.get(name)
+            if below is None:
+                below = node.below[name] = _Node()
+            node = below
+        node.is_file, node.content = True, content
 
 
-def _build(objects: Objects, base: bytes, nested: _Nested, where: str) -> bytes | None:
+def _build(objects: Objects, base: bytes, node: _Node, where: str) -> bytes:
+    """The tree of a folder; empty if nothing is left in it."""
     entries = objects.tree(base) if base else {}
-    for text, wanted in nested.items():
+    added: list[bytes] = []
+    changed = False
+    for text, child in node.below.items():
         name = text.encode()
-        path = f"{where}{text}"
-        mode, id = entries.get(name, (b"", b""))
-        if isinstance(wanted, dict):
-            made = _build(objects, id if mode == FOLDER else b"", wanted, f"{path}/")
-            if made is None:
-                entries.pop(name, None)
-            else:
-                entries[name] = (FOLDER, made)
-        elif wanted is None:
-            entries.pop(name, None)
-        else:
-            if mode and mode not in _PLAIN:
-                raise _special(path, mode)
-            entries[name] = (FILE, objects.add(BLOB, wanted))
-    return objects.add_tree(entries.items()) if entries else None
+        before = entries.get(name)
+        after = _after(objects, before, child, f"{where}{text}")
+        if after == before:
+            continue
+        changed = True
+        if after is None:
+            del entries[name]
+            continue
+        if before is None:
+            added.append(name)
+        entries[name] = after
+    if not changed:
+        return base
+    if added:
+        _refuse_twins(entries, added, where)
+    return objects.add_tree(entries.items()) if entries else b""
+
+
+def _after(objects: Objects, before: Entry | None, node: _Node, path: str) -> Entry | None:
+    """What stands at a path when the changes are made."""
+    folder = before[1] if before is not None and before[0] == FOLDER else b""
+    file = None if folder else before
+    inner = _build(objects, folder, node, f"{path}/") if node.below else folder
+    if inner:
+        if node.content is not None or (node.is_file and folder):
+            raise _in_the_way(path, "a folder", "a file")
+        if file is not None and not node.is_file:
+            raise _in_the_way(path, _kind(file), "a folder")
+        return FOLDER, inner
+    if node.content is not None:
+        if file is not None and file[0] not in _PLAIN:
+            raise _special(path, file[0])
+        return FILE, objects.add(BLOB, node.content)
+    return None if node.is_file else file
+
+
+def _refuse_twins(entries: Iterable[bytes], added: Iterable[bytes], where: str) -> None:
+    """Two names that some file systems take for one would overwrite each other there."""
+    new = {_folded(name): name for name in added}
+    for name in entries:
+        other = new.get(_folded(name), name)
+        if other != name:
+            one, two = (shown(where + decoded(each)) for each in sorted((name, other)))
+            raise Refused(
+                f"{one} and {two} are one file where names are compared without case or accents",
+                remedy="rename what one of the two is made from",
+                place=Place(two),
+            )
+
+
+def _folded(name: bytes) -> bytes:
+    if name.isascii():
+        return name.lower()
+    folded = unicodedata.normalize("NFD", decoded(name)).casefold()
+    return unicodedata.normalize("NFC", folded).encode("utf-8", "surrogateescape")
 
 
 Difference = tuple[str, "Entry | None", "Entry | None"]
@@ -149,18 +211,19 @@ def differences(
     objects: Objects, before: bytes | None, after: bytes | None, *, prefix: str = ""
 ) -> Iterator[Difference]:
     """How two trees differ. Reads only the folders in which they do."""
-    if before == after:
-        return
-    old, new = (objects.tree(id) if id else {} for id in (before, after))
-    for name in sorted({name for name, _ in old.items() ^ new.items()}):
-        path = prefix + name.decode("utf-8", "surrogateescape")
-        was, is_ = old.get(name), new.get(name)
-        if FOLDER in (was and was[0], is_ and is_[0]):
-            folders = (entry[1] if entry and entry[0] == FOLDER else None for entry in (was, is_))
-            yield from differences(objects, *folders, prefix=f"{path}/")
-            was, is_ = (None if entry and entry[0] == FOLDER else entry for entry in (was, is_))
-        if was or is_:
-            yield path, was, is_
+    waiting = [(prefix, before, after)]
+    while waiting:
+        where, was, now = waiting.pop()
+        old, new = (objects.tree(id) if id else {} for id in (was, now))
+        for name in {name for name, _ in old.items() ^ new.items()}:
+            path = where + decoded(name)
+            sides = old.get(name), new.get(name)
+            folders = [side[1] if side and side[0] == FOLDER else None for side in sides]
+            files = [side if side and side[0] != FOLDER else None for side in sides]
+            if any(folders):
+                waiting.append((f"{path}/", folders[0], folders[1]))
+            if any(files):
+                yield path, files[0], files[1]
 
 
 def folder_of(objects: Objects, tree: str, folder: str) -> bytes | None:
@@ -173,10 +236,21 @@ def folder_of(objects: Objects, tree: str, folder: str) -> bytes | None:
     return id or None
 
 
-def _special(path: str, mode: bytes) -> Refused:
-    kind = "a symbolic link" if mode == LINK else "a submodule"
+def _kind(entry: Entry) -> str:
+    return {LINK: "a symbolic link", SUBMODULE: "a submodule"}.get(entry[0], "a file")
+
+
+def _in_the_way(path: str, kind: str, wanted: str) -> Refused:
     return Refused(
-        f"{shown(path)} is {kind} in the repository; we read and write plain files",
+        f"{shown(path)} is or becomes {kind} in the repository where we need {wanted}",
+        remedy=f"remove {shown(path)} from the branch, then run again",
+        place=Place(shown(path)),
+    )
+
+
+def _special(path: str, mode: bytes) -> Refused:
+    return Refused(
+        f"{shown(path)} is {_kind((mode, b''))} in the repository; we read and write plain files",
         remedy=f"remove {shown(path)} from the branch, then run again",
         place=Place(shown(path)),
     )
