@@ -58,11 +58,20 @@ class GatiError(Exception):
 
     exit_code = 4
 
-    def __init__(self, message: str, *, remedy: str = "", place: Place | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        place: Place | None = None,
+        details: Iterable[str] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
         self.place = place
+        self.details = tuple(details)
+        """What the message sums up, a line each."""
 
 
 class SpecsInvalid(GatiError):

@@ -149,7 +149,7 @@ def _stopped(session: Session, error: GatiError) -> int:
     place = error.place
     named = place is None or (not place.line and place.file in error.message)
     message = error.message if named else f"{place}: {error.message}"
-    return _failed(session, message, error.remedy, error.exit_code)
+    return _failed(session, message, error.remedy, error.exit_code, error.details)
 
 
 def _in_text_to_stdout(session: Session) -> bool:
@@ -161,10 +161,14 @@ def _summary(error: SpecsInvalid) -> str:
     return f"{counted(error.problems)} in {files} file{'s' * (files != 1)}"
 
 
-def _failed(session: Session, message: str, remedy: str, code: int) -> int:
+def _failed(
+    session: Session, message: str, remedy: str, code: int, details: Sequence[str] = ()
+) -> int:
     colour = wants_colour(sys.stderr)
     word = "\x1b[1;31merror:\x1b[0m" if colour else "error:"
     click.echo(f"{word} {safe(message)}", err=True, color=colour)
+    for detail in details:
+        click.echo(f"  - {safe(detail)}", err=True)
     if remedy:
         click.echo(f"  {safe(remedy)}", err=True)
     if session.debug:

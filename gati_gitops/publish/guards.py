@@ -23,7 +23,13 @@ PROTECTED = frozenset(
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
     )
 )
-"""Kinds that take data with them; group and kind."""
+"""Group and kind of what takes other things with it."""
+_LOST = {
+    "Namespace": "all that is in it",
+    "PersistentVolumeClaim": "its data",
+    "Secret": "what it holds",
+    "CustomResourceDefinition": "every object of its kind",
+}
 ALWAYS = 2
 """So many units are within any percentage: small environments can retire one, too."""
 
@@ -56,35 +62,36 @@ def guard(
     """Raise Refused if a commit would take away more than it may."""
     allowed = allowed or Allowed()
     sets = list(change_sets)
-    findings = list(_empty(specs)) if specs is not None else []
-    removals: list[int] = []
-    for changes in sets:
-        budget = budgets.get(changes.environment, DeletionBudget())
-        for number, what in _over(changes, budget, allowed):
-            removals.append(number)
-            findings.append((what, ""))
-    if removals:
-        findings.append(("", f"if that is meant: --allow-removals {max(removals)}"))
-    findings += _protected(sets, allowed)
-    if findings:
-        raise Refused(
-            "; ".join(what for what, _ in findings if what),
-            remedy="; ".join(dict.fromkeys(remedy for _, remedy in findings if remedy)),
-        )
-
-
-def _empty(specs: Input) -> Iterator[tuple[str, str]]:
-    if specs.wanted:
+    if specs is not None and not specs.wanted:
+        raise _empty(specs)
+    over = [
+        found
+        for changes in sets
+        for found in _over(changes, budgets.get(changes.environment, DeletionBudget()), allowed)
+    ]
+    protected = _protected(sets, allowed)
+    details = [*(what for _, what in over), *protected.values()]
+    if not details:
         return
+    flags = [f"--allow-removals {max(number for number, _ in over)}"] if over else []
+    flags += [f"--delete {_flag(key)}" for key in protected]
+    raise Refused(
+        details[0] if len(details) == 1 else "this would take away more than a commit may",
+        details=details if len(details) > 1 else (),
+        remedy=f"if that is meant: {' '.join(flags)}",
+    )
+
+
+def _empty(specs: Input) -> Refused:
     what = "the specs hold no unit at all"
     if specs.stored:
         units = f"{specs.stored} unit{'s' * (specs.stored != 1)}"
         what = f"{what}, and the output has {units} of the source {specs.source}"
-    remedy = (
-        "check the folder that was given as SPECS; to take a unit down on purpose:"
-        " gati-gitops retire UNIT --env ENV"
+    return Refused(
+        what,
+        remedy="check the folder that was given as SPECS; to take a unit down on purpose:"
+        " gati-gitops retire UNIT --env ENV",
     )
-    yield what, remedy
 
 
 def _over(
@@ -110,21 +117,24 @@ def _lost(changes: ChangeSet) -> int:
     return sum(len(clusters) for clusters in changes.objects(lambda o: o.removed).values())
 
 
-def _protected(sets: Iterable[ChangeSet], allowed: Allowed) -> Iterator[tuple[str, str]]:
-    """Objects that go only when they are named."""
+def _protected(sets: Iterable[ChangeSet], allowed: Allowed) -> dict[ObjectId, str]:
+    """Objects that go only when they are named, and nobody named."""
     found: dict[ObjectId, list[str]] = {}
     for changes in sets:
         for key, clusters in changes.objects(lambda o: o.removed).items():
             if (key.group, key.kind) in PROTECTED:
                 found.setdefault(key, []).extend(clusters)
-    for key, clusters in sorted(found.items()):
-        alone = sum((k.kind, k.name) == (key.kind, key.name) for k in found) == 1
-        names = {_flag(key)} | ({f"{key.kind}/{key.name}"} if alone else set())
-        if not names & allowed.deletes:
-            yield (
-                f"{key} would go from {', '.join(sorted(set(clusters)))}, with all that is in it",
-                f"if that is meant: --delete {_flag(key)}",
-            )
+    return {
+        key: f"{key} would go from {', '.join(sorted(set(clusters)))}, with {_LOST[key.kind]}"
+        for key, clusters in sorted(found.items())
+        if not _names(key, found) & allowed.deletes
+    }
+
+
+def _names(key: ObjectId, all_of_them: Iterable[ObjectId]) -> set[str]:
+    """How a person may name it: without the namespace only where that leaves no doubt."""
+    alone = sum((k.kind, k.name) == (key.kind, key.name) for k in all_of_them) == 1
+    return {_flag(key), *([f"{key.kind}/{key.name}"] if alone else [])}
 
 
 def _flag(key: ObjectId) -> str:

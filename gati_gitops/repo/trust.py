@@ -61,13 +61,13 @@ def require_signed(untrusted: Iterable[Untrusted], branch: str) -> None:
     """Refuse to build on commits that are not signed by an allowed key."""
     found = list(untrusted)
     if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        many = f"{len(found)} commits" if len(found) > 1 else "a commit"
+        more = [f"and {len(found) - 10} more"] if len(found) > 10 else []
         raise Refused(
-            f"{branch} has commits that no allowed key has signed: "
-            + ", ".join(str(item) for item in found[:5])
-            + more,
-            remedy="look at what they did; then add their keys to the allowed signers, or revert"
-            " them and sign the revert",
+            f"{branch} has {many} that no allowed key has signed, the newest {found[0]}",
+            details=[*(str(item) for item in found[:10]), *more] if len(found) > 1 else (),
+            remedy="look at what was done; then add the key to the allowed signers, or take the"
+            " branch back to before it",
         )
 
 
