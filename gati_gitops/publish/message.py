@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,17 @@ UNITS = 20
 MAX_TEXT = 4000
 """Argo CD stops reading at a line of 64 KiB; nobody reads more than this."""
 
-_HIDDEN = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
-_TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9-]*\Z")
+REFERENCE = "Argocd-reference-commit-"
+"""How Argo CD's trailers begin."""
+
+# Controls, what is invisible, what turns text around, halves of characters. A fixed list: what
+# Python calls printable changes from version to version.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_NAME = re.compile(r"[\w\s!#$%&'*+/^`{|}~-]+\Z")
+_EMAIL = re.compile(r"[^\s<>@\"(),:;\\\[\]]+@[^\s<>@\"(),:;\\\[\]]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,6 @@ class Reference:
     sha: str
     repo_url: str = ""
     author: str = ""
-    """``Name <email>``."""
     email: str = ""
     date: str = ""
     """ISO 8601, with its offset."""
@@ -61,7 +68,6 @@ class Origin:
     evidence: tuple[str, ...] = ()
     reference: Reference | None = None
     """Given where the project wants Argo CD's trailers."""
-    more: Mapping[str, str] = field(default_factory=dict)
 
 
 def message(changes: ChangeSet, origin: Origin, *, subject: str = "", reason: str = "") -> str:
@@ -77,12 +83,12 @@ def message(changes: ChangeSet, origin: Origin, *, subject: str = "", reason: st
 def line(text: object, limit: int = MAX_TEXT) -> str:
     """Anything as one line: no controls, nothing invisible, nothing that turns text around."""
     words = redact(" ".join(str(text)[: 4 * limit].split()))
-    shown = "".join(c if unicodedata.category(c) not in _HIDDEN else _escaped(c) for c in words)
+    shown = _HIDDEN.sub(_escaped, words)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def _escaped(character: str) -> str:
-    code = ord(character)
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -305,28 +311,24 @@ def _template(name: str) -> Template:
 
 
 def trailers(origin: Origin) -> list[str]:
-    """The last paragraph: one line each, nothing of a user's can be one."""
-    source = (
-        f"{line(origin.source)}@{line(origin.commit)}" if origin.commit else line(origin.source)
-    )
-    found = [("Gati-Source", source), ("Gati-Compiler", __version__)]
-    found += [("Gati-Decision", origin.decision)] if origin.decision else []
-    found += [("Gati-Evidence", item) for item in origin.evidence]
-    found += [(name, value) for name, value in origin.more.items() if _TOKEN.match(name)]
-    found += list(_references(origin.reference)) if origin.reference else []
-    return [f"{name}: {text}" for name, value in found if (text := line(value, 8 * MAX_TEXT))]
+    """The last paragraph: a line each, and none of them a user's."""
+    source = f"{origin.source}@{origin.commit}" if origin.commit else origin.source
+    found = [("Gati-Source", line(source)), ("Gati-Compiler", __version__)]
+    found += [("Gati-Decision", line(origin.decision))]
+    found += [("Gati-Evidence", line(item)) for item in origin.evidence]
+    found += _references(origin.reference) if origin.reference else ()
+    return [f"{name}: {value}" for name, value in found if value]
 
 
 def _references(reference: Reference) -> Iterator[tuple[str, str]]:
     """As Argo CD's source hydrator reads them (util/git/client.go, GetReferences)."""
-    prefix = "Argocd-reference-commit-"
-    yield prefix + "sha", reference.sha
-    yield prefix + "repourl", reference.repo_url
-    yield prefix + "author", address(reference.author, reference.email)
-    yield prefix + "date", reference.date
-    yield prefix + "subject", reference.subject
-    if reference.body.strip():
-        yield prefix + "body", json.dumps(text(reference.body))
+    yield REFERENCE + "sha", line(reference.sha)
+    yield REFERENCE + "repourl", line(reference.repo_url)
+    yield REFERENCE + "author", address(reference.author, reference.email)
+    yield REFERENCE + "date", line(reference.date)
+    yield REFERENCE + "subject", line(reference.subject)
+    body = text(reference.body)
+    yield REFERENCE + "body", json.dumps(body, ensure_ascii=False) if body else ""
 
 
 def text(value: str) -> str:
@@ -337,10 +339,10 @@ def text(value: str) -> str:
 
 
 def address(name: str, email: str) -> str:
-    """A name and an address as RFC 5322 wants them."""
-    name, email = line(name), re.sub(r"[\s<>]", "", line(email))
-    if not name:
-        return email and f"<{email}>"
-    if re.search(r"[^\w\s!#$%&\'*+/=?^`{|}~-]", name):
+    """A name and an address as RFC 5322 wants them; empty if there is no address."""
+    name, email = line(name), line(email)
+    if not _EMAIL.match(email):
+        return ""
+    if name and not _NAME.match(name):
         name = '"' + re.sub(r'([\\"])', r"\\\1", name) + '"'
-    return f"{name} <{email}>" if email else ""
+    return f"{name} <{email}>" if name else f"<{email}>"
