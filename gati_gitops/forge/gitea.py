@@ -180,16 +180,24 @@ class Gitea:
         settings = self._http.get(self._repo, "show the repository")
         method = next((name for key, name in _METHODS if settings.get(key, True)), "merge")
         body = {"Do": method, "merge_when_checks_succeed": True, "head_commit_id": head}
-        try:
-            path = f"{self._repo}/pulls/{pull.number}/merge"
-            self._http.send("POST", path, "merge it when its checks pass", body)
-        except ForgeError as error:
-            if error.status == 409 and "schedul" in error.message.lower():
-                return ""  # by an earlier run
-            if error.status not in (403, 404, 405, 409, 422, 423):
-                raise
-            return error.message
-        return ""
+        for _ in range(5):
+            # Gitea itself compares heads only when it merges at once
+            if self._get(pull.number)["head"]["sha"] != head:
+                return f"pull request {pull.number} is no longer at {head[:8]}"
+            try:
+                path = f"{self._repo}/pulls/{pull.number}/merge"
+                self._http.send("POST", path, "merge it when its checks pass", body)
+            except ForgeError as error:
+                if error.status == 409 and "schedul" in error.message.lower():
+                    return ""  # by an earlier run
+                if error.status not in (403, 404, 405, 409, 422, 423):
+                    raise
+                # it is still finding out whether there are conflicts
+                if "try again later" not in error.message or not self._http.pause(1):
+                    return error.message
+            else:
+                return ""
+        return f"{self.name} has not found out yet whether it can be merged"
 
     def set_check(
         self, head: str, name: str, state: CheckState, description: str, url: str = ""

@@ -211,7 +211,7 @@ class GitHub:
             return ""
         wanted = {"pullRequestId": item["node_id"], "mergeMethod": method, "expectedHeadOid": head}
         words = self._mutate(_AUTO_MERGE, wanted, "merge it when its checks pass")
-        if "clean status" in words.lower():  # all that it would wait for is there
+        if "in clean status" in words or "in unstable status" in words:  # nothing left to wait for
             return self._merge_now(pull.number, head, method)
         return words
 

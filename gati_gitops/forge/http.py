@@ -263,10 +263,10 @@ def _explained(error: HTTPError) -> tuple[str, str]:
         )
     if isinstance(error, ProxyError):
         return "the proxy does not let us through", "look at HTTPS_PROXY and NO_PROXY"
-    if isinstance(error, ConnectTimeoutError):
-        return "nothing answers at its address", ""
     if isinstance(error, NewConnectionError):
         return "there is no way to its address", "look at the network and at GATI_FORGE_URL"
+    if isinstance(error, ConnectTimeoutError):
+        return "nothing answers at its address", ""
     if isinstance(error, ReadTimeoutError):
         return "it took too long to answer", ""
     return "the connection broke", ""
