@@ -14,8 +14,9 @@ from pygit2.enums import ReferenceType, RepositoryOpenFlag
 
 from gati_gitops.errors import Outside, Refused
 from gati_gitops.repo.address import Address
-from gati_gitops.repo.failures import Lost, Transient
-from gati_gitops.repo.heads import HEADS, Heads
+from gati_gitops.repo.failures import Lost
+from gati_gitops.repo.heads import HEADS, Heads, Move
+from gati_gitops.repo.steps import step
 
 
 class Local:
@@ -26,49 +27,69 @@ class Local:
         self.git = _open(address)
 
     def heads(self) -> Heads:
-        refs = {}
-        for name in self.git.listall_references():
-            if value := self._value(name):
-                refs[name] = value
+        refs = {name: self._value(name) for name in self.git.listall_references()}
         head = self.git.references.get("HEAD")
-        target = head.target if head and head.type == ReferenceType.SYMBOLIC else ""
-        return Heads(refs, str(target).removeprefix(HEADS))
+        target = str(head.target) if head and head.type == ReferenceType.SYMBOLIC else ""
+        return Heads(
+            {name: value for name, value in refs.items() if value}, target.removeprefix(HEADS)
+        )
 
-    def bring(self, branch: str, commit: str) -> None:
+    def bring(self, ref: str, commit: str) -> None:
         """Nothing to fetch: all there is stands in this very repository."""
 
     def deepen(self, commit: str) -> bool:
         return False
 
-    def swap(self, ref: str, old: str, new: str, *, force: bool = False) -> None:
-        """Move a reference from ``old`` to ``new`` (either may be empty), or say who won."""
+    def seek(self, ref: str, commit: str) -> bool:
+        return commit in self.git
+
+    def renew(self) -> bool:
+        return False
+
+    def swap(self, *moves: Move) -> tuple[Move, ...]:
+        """Make all moves or, if any reference is elsewhere by now, none."""
+        step("before-lock")
         try:
             with self.git.transaction() as transaction:
-                transaction.lock_ref(ref)
-                if (now := self._value(ref)) != old:
-                    raise Lost(f"{ref} of {self.address} is at {now or 'nothing'} by now")
-                if new:
-                    transaction.set_target(ref, new, message="gati-gitops")
-                else:
-                    transaction.remove(ref)
+                for move in moves:
+                    transaction.lock_ref(move.ref)
+                for move in moves:
+                    self._expect(move)
+                    if move.new:
+                        transaction.set_target(move.ref, move.new, message="gati-gitops")
+                    else:
+                        transaction.remove(move.ref)
         except pygit2.GitError as error:
-            raise self._locked(ref, error) from None
+            raise self._trouble(moves, error) from None
+        step("after-unlock")
+        return ()
 
-    def close(self) -> None:
+    def close(self, *, sound: bool = True) -> None:
         self.git.free()
+
+    def _expect(self, move: Move) -> None:
+        """Under the lock: the comparison that the whole protocol rests on."""
+        if (now := self._value(move.ref)) != move.old:
+            raise Lost(f"{move.ref} of {self.address} is at {now or 'nothing'} by now")
 
     def _value(self, ref: str) -> str:
         found = self.git.references.get(ref)
         return str(found.target) if found and found.type == ReferenceType.DIRECT else ""
 
-    def _locked(self, ref: str, error: pygit2.GitError) -> Outside:
-        lock = Path(self.git.path, f"{ref}.lock")
-        if lock.exists():
-            return Transient(
-                f"{ref} of {self.address} is locked by another process",
-                remedy=f"if none is at work there, remove {lock}",
-            )
-        return Outside(f"{ref} of {self.address} cannot be moved: {error}")
+    def _trouble(self, moves: tuple[Move, ...], error: pygit2.GitError) -> Outside:
+        for move in moves:
+            lock = Path(self.git.path or "", f"{move.ref}.lock")
+            if lock.exists():
+                return Lost(
+                    f"{move.ref} of {self.address} is locked by another process",
+                    remedy=f"if none is at work there, remove {lock}",
+                )
+        if "lock" in str(error):  # It was gone again before we looked.
+            return Lost(f"{self.address} was locked by another process")
+        return Outside(
+            f"cannot move {moves[0].ref} of {self.address}: {error}",
+            remedy="look at the disk (room, rights), then run again; nothing was moved",
+        )
 
 
 def _open(address: Address) -> pygit2.Repository:

@@ -37,7 +37,11 @@ _NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 
-class Missing(Outside):
+class Damaged(Outside):
+    """An object that cannot be used as it is in the repository."""
+
+
+class Missing(Damaged):
     """An object that the repository should have, and has not."""
 
     def __init__(self, id: bytes) -> None:
@@ -82,10 +86,11 @@ class Objects:
     def has(self, id: bytes) -> bool:
         return id in self._new or pygit2.Oid(id) in self._odb
 
-    def add(self, kind: int, data: bytes) -> bytes:
-        """Keep an object until the next flush; its id."""
+    def add(self, kind: int, data: bytes, *, there: bytes = b"") -> bytes:
+        """Keep an object until the next flush, unless it is the one that is ``there``; its id."""
         id = object_id(kind, data)
-        self._new[id] = kind, data
+        if id != there:
+            self._new[id] = kind, data
         return id
 
     def add_tree(self, entries: Iterable[tuple[bytes, Entry]]) -> bytes:
@@ -186,8 +191,8 @@ def _tree_order(entry: tuple[bytes, Entry]) -> bytes:
     return name + b"/" if mode == FOLDER else name
 
 
-def _damaged(id: bytes, reason: str) -> Outside:
-    return Outside(
+def _damaged(id: bytes, reason: str) -> Damaged:
+    return Damaged(
         f"the repository's object {id.hex()} cannot be used: {reason}",
         remedy="look at the repository with `git fsck`; a damaged clone is best made anew",
     )

@@ -6,8 +6,6 @@ is on this machine, else a clone that holds what was asked for and little more.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, Self
@@ -16,28 +14,17 @@ import pygit2
 
 from gati_gitops.errors import Outside, Refused
 from gati_gitops.repo.address import Address
+from gati_gitops.repo.clones import Clone
 from gati_gitops.repo.commit import read_commit
 from gati_gitops.repo.credentials import Credentials
-from gati_gitops.repo.heads import HEADS, Heads
+from gati_gitops.repo.heads import HEADS, Heads, Move
 from gati_gitops.repo.local import Local
-from gati_gitops.repo.objects import Objects
+from gati_gitops.repo.objects import Damaged, Objects
+from gati_gitops.repo.transport import Progress, Server, Timeouts
 from gati_gitops.repo.trees import GitSnapshot
 
-Progress = Callable[[str], None]
 FIRST_BRANCH = "main"
 """What the first publish into an empty repository makes, where the repository names none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds; libgit2's own are none at all."""
-
-    connect: float = 10
-    """Until a server takes the connection."""
-    idle: float = 60
-    """Between two answers of a server."""
-    total: float = 600
-    """For one exchange as a whole."""
 
 
 class Side(Protocol):
@@ -50,16 +37,26 @@ class Side(Protocol):
     def heads(self) -> Heads:
         """All references as they are now."""
 
-    def bring(self, branch: str, commit: str) -> None:
-        """See to it that the commit at the tip of a branch can be read here."""
+    def bring(self, ref: str, commit: str) -> None:
+        """See to it that the commit which a reference is at can be read here."""
 
     def deepen(self, commit: str) -> bool:
-        """Bring the history before a commit; False if there is no more of it."""
+        """Bring a commit's parents, and more; False if there is no more to be had."""
 
-    def swap(self, ref: str, old: str, new: str, *, force: bool = False) -> None:
-        """Move a reference if it is at ``old``: Lost, Rejected, Transient or Unclear otherwise."""
+    def seek(self, ref: str, commit: str) -> bool:
+        """Bring a reference's history as far as a commit; False if it is not in it."""
 
-    def close(self) -> None: ...
+    def swap(self, *moves: Move) -> tuple[Move, ...]:
+        """Make the moves if every reference is where it should be.
+
+        Lost, Rejected, Unclear or a failure of the connection otherwise, going by the first move;
+        those of the others that were refused are given back.
+        """
+
+    def renew(self) -> bool:
+        """Throw away what was kept from earlier runs; False if there was nothing."""
+
+    def close(self, *, sound: bool = True) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,66 +81,85 @@ class Repository:
         self.side = side
         self._wanted = branch
         self._heads: Heads | None = None
-        self.heads()
 
     @property
     def git(self) -> pygit2.Repository:
         return self.side.git
 
-    @functools.cached_property
+    @property
+    def answered(self) -> bool:
+        """Whether the repository has been seen to be there."""
+        return self._heads is not None
+
+    @property
     def branch(self) -> str:
         """The branch that is meant: as asked for, else the repository's own default."""
-        return self._wanted or self._default()
+        return self._wanted or self._default(self._heads or self.heads())
 
     def heads(self) -> Heads:
         """All references, asked for anew."""
         self._heads = self.side.heads()
         return self._heads
 
+    def branches(self, prefix: str = "") -> dict[str, str]:
+        """The tips of all branches that begin like this, asked for anew."""
+        return self.heads().branches(prefix)
+
     def tip(self) -> Tip:
-        return self.tip_of(self.branch)
+        """The tip of the branch that is meant, as it is now."""
+        heads = self.heads()
+        return self._tip_in(heads, self._wanted or self._default(heads))
 
     def tip_of(self, branch: str) -> Tip:
         """The tip of a branch as it is now; without a commit only in an empty repository."""
-        heads = self.heads()
+        return self._tip_in(self.heads(), branch)
+
+    def at(self, commit: str) -> Tip:
+        """Any commit of the branch's history."""
+        if commit not in self.git and not self.side.seek(f"{HEADS}{self.tip().branch}", commit):
+            raise Outside(f"there is no commit {commit} in the history of {self.address}")
+        return self._read("", commit)
+
+    def deepen(self, commit: str) -> bool:
+        """Bring a commit's parents, and more; False if there is no more to be had."""
+        return self.side.deepen(commit)
+
+    def renew(self) -> bool:
+        """Throw away a kept clone that is damaged; False if there is none to blame."""
+        return self.side.renew()
+
+    def close(self, *, sound: bool = True) -> None:
+        self.side.close(sound=sound)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        # A clone that failed us is not used by the next run.
+        self.close(sound=not isinstance(error, Damaged))
+
+    def _tip_in(self, heads: Heads, branch: str) -> Tip:
         commit = heads.branch(branch)
         if not commit:
             if not heads.refs:
                 return Tip(branch, "", "", 0, Objects(self.git))
             raise self._no_branch(branch, heads)
-        self.side.bring(branch, commit)
-        return self._tip(branch, commit)
+        self.side.bring(f"{HEADS}{branch}", commit)
+        try:
+            return self._read(branch, commit)
+        except Damaged:
+            if not self.renew():
+                raise
+        self.side.bring(f"{HEADS}{branch}", commit)
+        return self._read(branch, commit)
 
-    def at(self, commit: str) -> Tip:
-        """Any commit of the repository's history."""
-        if commit not in self.git:
-            self.side.bring(self.branch, commit)
-        return self._tip("", commit)
-
-    def branches(self, prefix: str = "") -> dict[str, str]:
-        """The tips of all branches that begin like this."""
-        return self.heads().branches(prefix)
-
-    def deepen(self, commit: str) -> bool:
-        """Bring the history before a commit; False if there is no more of it."""
-        return self.side.deepen(commit)
-
-    def close(self) -> None:
-        self.side.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _tip(self, branch: str, commit: str) -> Tip:
+    def _read(self, branch: str, commit: str) -> Tip:
         objects = Objects(self.git)
         found = read_commit(objects, commit)
+        objects.tree(bytes.fromhex(found.tree))
         return Tip(branch, commit, found.tree, found.time, objects)
 
-    def _default(self) -> str:
-        heads = self._heads or self.heads()
+    def _default(self, heads: Heads) -> str:
         if heads.default and (not heads.refs or heads.branch(heads.default)):
             return heads.default
         if not heads.refs:
@@ -171,10 +187,20 @@ def open_repository(
     timeouts: Timeouts | None = None,
     progress: Progress | None = None,
 ) -> Repository:
-    """Open a repository and look at its references; nothing is fetched yet."""
+    """Open a repository; a server is spoken to when something is asked of it."""
     if branch is not None and not _is_branch(branch):
         raise Refused(f"{branch!r} cannot be the name of a branch", remedy="give another --branch")
-    return Repository(address, Local(address), branch)
+    if not address.is_remote:
+        return Repository(address, Local(address), branch)
+    clone = Clone(address, cache)
+    server = Server(
+        address,
+        credentials or Credentials(),
+        clone,
+        timeouts or Timeouts(),
+        progress or (lambda _: None),
+    )
+    return Repository(address, server, branch)
 
 
 def _is_branch(name: str) -> bool:

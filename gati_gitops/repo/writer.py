@@ -1,45 +1,38 @@
 """Commits onto a branch that others write to as well.
 
 Read the tip, ask what should change on it, make the commits, and move the branch only if it still
-is where it was read. If somebody was faster, everything starts again on the new tip: texts are never
-merged. A push without an answer is settled by looking at the repository before anything is done
-again.
+is where it was read. If somebody was faster, everything starts again on the new tip: texts are
+never merged.
+
+A push without an answer may have been applied, or may be applied yet. So before anything is done
+again, what was sent is looked for in the branch, and if the branch has not moved, the very same
+commits are sent again: a second copy of them cannot come to be.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
-from gati_gitops.errors import Outside
+from gati_gitops.errors import GatiError, Outside
 from gati_gitops.repo.commit import Draft, Signature, Signer, create_commit
-from gati_gitops.repo.failures import Lost, Transient
-from gati_gitops.repo.heads import HEADS
+from gati_gitops.repo.failures import Lost, Transient, Unclear, Unreachable
+from gati_gitops.repo.heads import HEADS, Move
+from gati_gitops.repo.notes import add_notes
+from gati_gitops.repo.objects import Damaged, Objects
 from gati_gitops.repo.repository import Repository, Tip
+from gati_gitops.repo.retry import Retry
+from gati_gitops.repo.settle import landed
 from gati_gitops.repo.steps import step
 from gati_gitops.repo.trees import write_tree
 
+__all__ = ["Draft", "Retry", "Signature", "Written", "delete_branch", "push_branch", "write"]
+
 Propose = Callable[[Tip], Sequence[Draft]]
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often to start again, and how long to wait before: Kargo's numbers."""
-
-    attempts: int = 10
-    first: float = 1.0
-    factor: float = 1.5
-    jitter: float = 0.5
-    cap: float = 30.0
-    sleep: Callable[[float], None] = time.sleep
-    random: Callable[[], float] = random.random
-
-    def pause(self, attempt: int) -> float:
-        """Seconds after an attempt that failed; the first is 1."""
-        base = min(self.cap, self.first * self.factor ** (attempt - 1))
-        return base * (1 + self.jitter * (2 * self.random() - 1))
+"""What should come on top of a tip. Asked again when the tip has moved; nothing ends the work."""
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +40,7 @@ class Written:
     """What came of it."""
 
     commits: tuple[str, ...]
+    """Ours, oldest first; none if there was nothing to do."""
     tip: str
     attempts: int
 
@@ -61,31 +55,11 @@ def write(
     signer: Signer | None = None,
     retry: Retry | None = None,
     note_ref: str | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Clock = time.time,
 ) -> Written:
-    """Put what ``propose`` wants onto a branch; nothing is written if it wants nothing."""
-    retry = retry or Retry()
-    target = branch or repository.branch
-    for attempt in range(1, retry.attempts + 1):
-        tip = repository.tip_of(target)
-        step("after-read")
-        drafts = propose(tip)
-        if not drafts:
-            return Written((), tip.commit, attempt)
-        commits = make_commits(
-            tip, drafts, author=author, committer=committer or author, signer=signer, clock=clock
-        )
-        step("before-swap")
-        try:
-            repository.side.swap(f"{HEADS}{target}", tip.commit, commits[-1])
-        except (Lost, Transient) as error:
-            if attempt == retry.attempts:
-                raise Outside(f"gave up after {attempt} attempts: {error.message}") from None
-            retry.sleep(retry.pause(attempt))
-            continue
-        step("after-swap")
-        return Written(commits, commits[-1], attempt)
-    raise AssertionError
+    """Put what ``propose`` wants onto a branch, once; ``note_ref`` takes the notes of drafts."""
+    hand = _Hand(author, committer or author, signer, clock)
+    return _Writing(repository, propose, branch, hand, retry or Retry(), note_ref).run()
 
 
 def push_branch(
@@ -98,39 +72,196 @@ def push_branch(
     author: Signature,
     committer: Signature | None = None,
     signer: Signer | None = None,
-    clock: Callable[[], float] = time.time,
+    retry: Retry | None = None,
+    clock: Clock = time.time,
 ) -> str:
     """Make a branch of our own (for a pull request) these drafts on a base, whatever it was before.
 
-    Only if it is at ``expected_old`` (empty: not there), so nobody's push is thrown away unseen.
+    Only if it is at ``expected_old`` (empty: not there), so nobody's push is thrown away unseen:
+    Lost otherwise.
     """
-    commits = make_commits(
-        base, drafts, author=author, committer=committer or author, signer=signer, clock=clock
-    )
+    hand = _Hand(author, committer or author, signer, clock)
+    commits = _commits(base, drafts, hand, durable=not repository.address.is_remote)
     new = commits[-1] if commits else base.commit
     if new != expected_old:
-        repository.side.swap(f"{HEADS}{branch}", expected_old, new, force=True)
+        move = Move(f"{HEADS}{branch}", expected_old, new, force=True)
+        _move(repository, move, retry or Retry())
     return new
 
 
-def delete_branch(repository: Repository, branch: str, expected_old: str) -> None:
-    """Take a branch of our own away, if it still is at ``expected_old``."""
-    repository.side.swap(f"{HEADS}{branch}", expected_old, "")
+def delete_branch(
+    repository: Repository, branch: str, expected_old: str, *, retry: Retry | None = None
+) -> None:
+    """Take a branch of our own away, if it still is at ``expected_old``: Lost otherwise."""
+    _move(repository, Move(f"{HEADS}{branch}", expected_old, ""), retry or Retry())
 
 
-def make_commits(
-    tip: Tip,
-    drafts: Sequence[Draft],
-    *,
-    author: Signature,
-    committer: Signature,
-    signer: Signer | None = None,
-    clock: Callable[[], float] = time.time,
-) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Hand:
+    """Who commits, and how."""
+
+    author: Signature
+    committer: Signature
+    signer: Signer | None
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Commits of ours on a base."""
+
+    base: str
+    commits: tuple[str, ...]
+    notes: dict[str, bytes]
+
+
+class _Writing:
+    """One write, over as many attempts as it takes."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        propose: Propose,
+        branch: str | None,
+        hand: _Hand,
+        retry: Retry,
+        note_ref: str | None,
+    ) -> None:
+        self._repository = repository
+        self._propose = propose
+        self._branch = branch
+        self._hand = hand
+        self._retry = retry
+        self._note_ref = note_ref
+        self._sent: list[_Chain] = []
+        """What a server has got, and may have applied."""
+        self._final: GatiError | None = None
+        """Why it would be no use to send again what was not applied."""
+
+    def run(self) -> Written:
+        end = self._retry.clock() + self._retry.budget
+        for attempt in count(1):
+            try:
+                return self._attempt(attempt)
+            except (Lost, Transient, Unclear) as error:
+                pause = max(self._retry.pause(attempt), getattr(error, "after", 0.0))
+                if isinstance(error, Unreachable) and not self._repository.answered:
+                    raise  # A server that has never answered is a wrong address until it does.
+                if attempt >= self._retry.attempts or self._retry.clock() + pause > end:
+                    return self._last_look(attempt, error)
+                self._retry.sleep(pause)
+            except Damaged:
+                if not self._repository.renew():
+                    raise
+        raise AssertionError
+
+    def _attempt(self, attempt: int) -> Written:
+        tip = self._read()
+        if arrived := self._arrived(tip):
+            return Written(arrived.commits, tip.commit, attempt)
+        if self._final:
+            raise self._final
+        again = [chain for chain in self._sent if chain.base == tip.commit]
+        chain = again[0] if again else self._make(tip)
+        if chain is None:
+            return Written((), tip.commit, attempt)
+        self._push(tip, chain)
+        return Written(chain.commits, chain.commits[-1], attempt)
+
+    def _read(self) -> Tip:
+        repository, branch = self._repository, self._branch
+        tip = repository.tip_of(branch) if branch else repository.tip()
+        step("after-read")
+        return tip
+
+    def _arrived(self, tip: Tip) -> _Chain | None:
+        """What was sent without an answer, if the branch has it."""
+        for chain in self._sent:
+            if landed(self._repository, tip, chain.commits[-1], chain.base):
+                self._write_notes(chain)
+                return chain
+        return None
+
+    def _make(self, tip: Tip) -> _Chain | None:
+        drafts = self._propose(tip)
+        if not drafts:
+            return None
+        durable = not self._repository.address.is_remote
+        commits = _commits(tip, drafts, self._hand, durable=durable)
+        told = zip(commits, drafts, strict=True)
+        notes = {commit: draft.note for commit, draft in told if draft.note is not None}
+        return _Chain(tip.commit, commits, notes if self._note_ref else {})
+
+    def _push(self, tip: Tip, chain: _Chain) -> None:
+        move = Move(f"{HEADS}{tip.branch}", chain.base, chain.commits[-1])
+        step("before-swap")
+        try:
+            left = self._repository.side.swap(move, *self._note_moves(chain))
+        except Unclear as error:
+            self._sent.append(chain)
+            self._final = None if isinstance(error.cause, Transient) else error.cause
+            raise
+        except Lost as error:
+            if error.sent:
+                self._sent.append(chain)
+            raise
+        step("after-swap")
+        if left:
+            self._write_notes(chain)
+
+    def _note_moves(self, chain: _Chain) -> list[Move]:
+        if not chain.notes or not self._note_ref:
+            return []
+        ref, side = self._note_ref, self._repository.side
+        old = self._repository.heads().ref(ref)
+        if old:
+            side.bring(ref, old)
+        objects = Objects(side.git)
+        when, who = int(self._hand.clock()), self._hand.committer
+        new = add_notes(objects, old, chain.notes, committer=who, time=when)
+        objects.flush()
+        return [] if new == old else [Move(ref, old, new)]
+
+    def _write_notes(self, chain: _Chain) -> None:
+        """Notes that did not get in together with what they are about."""
+        for attempt in range(1, self._retry.attempts + 1):
+            try:
+                moves = self._note_moves(chain)
+                if not moves or not self._repository.side.swap(*moves):
+                    return
+            except (Lost, Transient, Unclear):
+                pass
+            self._retry.sleep(self._retry.pause(attempt))
+        raise Outside(
+            f"the commits are on the branch of {self._repository.address}, but their notes are not",
+            remedy=f"look who else writes to {self._note_ref}",
+        )
+
+    def _last_look(self, attempt: int, error: GatiError) -> Written:
+        """No more attempts; yet what was sent before may have arrived."""
+        doubt = ""
+        for look in range(1, 4 if self._sent else 1):
+            try:
+                tip = self._read()
+                if arrived := self._arrived(tip):
+                    return Written(arrived.commits, tip.commit, attempt)
+                doubt = ""
+                break
+            except Transient:
+                doubt = "; whether anything was written is not known"
+                self._retry.sleep(self._retry.pause(look))
+        times = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+        raise Outside(
+            f"gave up after {times}: {error.message}{doubt}",
+            remedy=error.remedy or "others write to this branch without a pause; run again",
+        )
+
+
+def _commits(tip: Tip, drafts: Sequence[Draft], hand: _Hand, *, durable: bool) -> tuple[str, ...]:
     """A chain of commits on a tip, on disk; no branch knows of them yet."""
     tree, parent, made = tip.tree, tip.commit, []
-    # A chain that is older than its parent would confuse whoever sorts history by time.
-    now = max(int(clock()), tip.time)
+    # History is sorted by time, so nothing may be older than what it stands on.
+    now = max(int(hand.clock()), tip.time)
     for draft in drafts:
         tree = write_tree(tip.objects, tree, draft.changes, draft.root)
         parent = create_commit(
@@ -138,11 +269,35 @@ def make_commits(
             tree,
             [parent] if parent else [],
             draft.message,
-            author=author,
-            committer=committer,
+            author=hand.author,
+            committer=hand.committer,
             time=now,
-            signer=signer,
+            signer=hand.signer,
         )
         made.append(parent)
-    tip.objects.flush()
+    tip.objects.flush(durable=durable)
     return tuple(made)
+
+
+def _move(repository: Repository, move: Move, retry: Retry) -> None:
+    """Move a reference that is ours alone; an answer that was lost is settled by looking."""
+    for attempt in count(1):
+        try:
+            repository.side.swap(move)
+            return
+        except (Lost, Transient, Unclear) as error:
+            if isinstance(error, Lost) and not error.sent and attempt == 1:
+                raise
+            if attempt >= retry.attempts:
+                raise Outside(
+                    f"gave up after {attempt} attempts: {error.message}", remedy=error.remedy
+                ) from None
+            final = isinstance(error, Unclear) and not isinstance(error.cause, Transient)
+            retry.sleep(retry.pause(attempt))
+            now = repository.heads().ref(move.ref)
+            if now == move.new:
+                return
+            if now != move.old:
+                raise Lost(f"{move.ref} of {repository.address} is at {now or 'nothing'}") from None
+            if final:
+                raise

@@ -1,0 +1,229 @@
+"""A proxy before a Git server that cuts, drops, stalls, doubles and refuses on order."""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+WAIT = 30  # Seconds for the server behind; nobody waits for ever.
+
+
+class Harm(Enum):
+    CUT_BEFORE = auto()
+    """The connection ends before the server behind has heard of the request."""
+    CUT_INSIDE = auto()
+    """Half of the body gets through, then both ends are cut."""
+    CUT_AFTER = auto()
+    """The server has done its work; its answer is dropped."""
+    CUT_ANSWER = auto()
+    """Half of the answer gets through."""
+    STALL = auto()
+    """The request is taken and never answered."""
+    STALL_AFTER = auto()
+    """The server has done its work, and the line falls silent."""
+    TWICE = auto()
+    """The server gets the request twice; the second answer is passed on."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the proxy's own."""
+
+    status: int
+    headers: tuple[str, ...] = ()
+    body: bytes = b"no"
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    head: bytes
+    body: bytes
+
+    @property
+    def is_push(self) -> bool:
+        return self.method == "POST" and self.path.endswith("/git-receive-pack")
+
+    @property
+    def is_fetch(self) -> bool:
+        return self.method == "POST" and self.path.endswith("/git-upload-pack")
+
+    @property
+    def is_list(self) -> bool:
+        return self.method == "GET" and "/info/refs" in self.path
+
+    @property
+    def has_credentials(self) -> bool:
+        return b"\r\nauthorization:" in self.head.lower()
+
+
+Rule = Callable[[Request], Harm | Answer | None]
+
+
+class Proxy:
+    """Set ``rule`` to do harm; ``requests`` are those that were seen."""
+
+    def __init__(self, port: int) -> None:
+        self._behind = port
+        self.reset()
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def reset(self) -> None:
+        self.rule: Rule = lambda _: None
+        self.requests: list[Request] = []
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def end(self) -> None:
+        # Only a shutdown wakes the thread that waits in accept.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        self._open.add(connection)
+        with connection, contextlib.suppress(OSError):
+            request = _read(connection)
+            if request is not None:
+                self.requests.append(request)
+                self._answer(connection, request, self.rule(request))
+        self._open.discard(connection)
+
+    def _answer(self, client: socket.socket, request: Request, harm: Harm | Answer | None) -> None:
+        if isinstance(harm, Answer):
+            client.sendall(_own(harm))
+        elif harm is Harm.CUT_BEFORE:
+            return
+        elif harm is Harm.STALL:
+            _silence(client)
+        elif harm is Harm.CUT_INSIDE:
+            self._forward(request, whole=False)
+        else:
+            if harm is Harm.TWICE:
+                self._forward(request)
+            answer = self._forward(request)
+            if harm is Harm.CUT_AFTER:
+                return
+            if harm is Harm.STALL_AFTER:
+                _silence(client)
+            else:
+                client.sendall(answer[: len(answer) // 2] if harm is Harm.CUT_ANSWER else answer)
+
+    def _forward(self, request: Request, *, whole: bool = True) -> bytes:
+        head = re.sub(rb"(?i)\r\nconnection:[^\r]*", b"", request.head)
+        head = head[:-2] + b"Connection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self._behind), timeout=WAIT) as server:
+            if not whole:
+                server.sendall(head + request.body[: len(request.body) // 2])
+                return b""
+            server.sendall(head + request.body)
+            answer = bytearray()
+            while part := server.recv(1 << 16):
+                answer += part
+            return bytes(answer)
+
+
+class Tunnel:
+    """Passes bytes on, for protocols that can't be looked into; falls silent or ends on order."""
+
+    def __init__(self, port: int) -> None:
+        self._behind = port
+        self.silent_after: int | None = None
+        """Bytes of the client that get through before the line falls silent."""
+        self.cut_after: int | None = None
+        """Bytes of the client that get through before the line is cut."""
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._behind), timeout=WAIT)
+            except OSError:
+                return
+            self._open |= {client, server}
+            threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+        passed = 0
+        with contextlib.suppress(OSError):
+            while part := source.recv(1 << 12):
+                passed += len(part) * counted
+                if self.cut_after is not None and passed > self.cut_after:
+                    break
+                if self.silent_after is not None and passed > self.silent_after:
+                    continue
+                target.sendall(part)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def _read(connection: socket.socket) -> Request | None:
+    data = bytearray()
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(1 << 16)
+        if not part:
+            return None
+        data += part
+    at = data.index(b"\r\n\r\n") + 4
+    head, body = bytes(data[:at]), data[at:]
+    method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ")
+    if re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head):
+        while not body.endswith(b"0\r\n\r\n"):
+            body += _some(connection)
+    elif length := re.search(rb"(?i)\r\ncontent-length: *(\d+)", head):
+        while len(body) < int(length[1]):
+            body += _some(connection)
+    return Request(method, path, head, bytes(body))
+
+
+def _some(connection: socket.socket) -> bytes:
+    part = connection.recv(1 << 16)
+    if not part:
+        raise ConnectionError
+    return part
+
+
+def _silence(connection: socket.socket) -> None:
+    """Hold the line until the other end gives up."""
+    connection.settimeout(WAIT * 4)
+    while connection.recv(1 << 12):
+        pass
+
+
+def _own(answer: Answer) -> bytes:
+    head = [f"HTTP/1.1 {answer.status} Because", "Connection: close", *answer.headers]
+    head.append(f"Content-Length: {len(answer.body)}")
+    return "\r\n".join([*head, "", ""]).encode() + answer.body
