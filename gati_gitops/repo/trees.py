@@ -26,6 +26,12 @@ from gati_gitops.tree import Changes, check_paths, check_root, shown
 
 _PLAIN = (FILE, EXECUTABLE, b"100664")
 
+_Wish = bytes | dict[str, "_Wish"] | None
+"""What a name is to become: content, nothing, or a folder of names with wishes of their own."""
+
+_ITSELF = ""
+"""Among a folder's wishes that of its own name: a file that makes way for it, or the reverse."""
+
 
 class GitSnapshot:
     """The files of a tree, below ``root`` if one is given. Holds names and ids, no content."""
@@ -109,45 +115,36 @@ def write_tree(objects: Objects, base: str, changes: Changes, root: str = "") ->
     """The id of the tree that the changes make of ``base`` (empty: of nothing)."""
     check_root(root)
     check_paths(changes)
-    top = _Node()
+    wishes: dict[str, _Wish] = {}
     for path, content in changes.items():
-        top.put(f"{root}/{path}" if root else path, content)
-    made = _build(objects, bytes.fromhex(base), top, "")
+        _wish(wishes, f"{root}/{path}" if root else path, content)
+    made = _build(objects, bytes.fromhex(base), wishes, "")
     return (made or objects.add_tree(())).hex()
 
 
-class _Node:
-    """What is to become of one name: a file's new content, and of what is below it as a folder.
-
-    Both, where a file makes way for a folder or the reverse.
-    """
-
-    __slots__ = ("below", "content", "is_file")
-
-    def __init__(self) -> None:
-        self.is_file = False
-        self.content: bytes | None = None
-        self.below: dict[str, _Node] = {}
-
-    def put(self, path: str, content: bytes | None) -> None:
-        node = self
-        for name in path.split("/"):
-            below = node.below.get(name)
-            if below is None:
-                below = node.below[name] = _Node()
-            node = below
-        node.is_file, node.content = True, content
+def _wish(wishes: dict[str, _Wish], path: str, content: bytes | None) -> None:
+    *folders, name = path.split("/")
+    for folder in folders:
+        below = wishes.setdefault(folder, {})
+        if not isinstance(below, dict):
+            below = wishes[folder] = {_ITSELF: below}
+        wishes = below
+    below = wishes.get(name)
+    if isinstance(below, dict):
+        below[_ITSELF] = content
+    else:
+        wishes[name] = content
 
 
-def _build(objects: Objects, base: bytes, node: _Node, where: str) -> bytes:
+def _build(objects: Objects, base: bytes, wishes: dict[str, _Wish], where: str) -> bytes:
     """The tree of a folder; empty if nothing is left in it."""
     entries = objects.tree(base) if base else {}
     added: list[bytes] = []
     changed = False
-    for text, child in node.below.items():
+    for text, wish in wishes.items():
         name = text.encode()
         before = entries.get(name)
-        after = _after(objects, before, child, f"{where}{text}")
+        after = _after(objects, before, wish, f"{where}{text}")
         if after == before:
             continue
         changed = True
@@ -164,22 +161,33 @@ def _build(objects: Objects, base: bytes, node: _Node, where: str) -> bytes:
     return objects.add_tree(entries.items()) if entries else b""
 
 
-def _after(objects: Objects, before: Entry | None, node: _Node, path: str) -> Entry | None:
+def _after(objects: Objects, before: Entry | None, wish: _Wish, path: str) -> Entry | None:
     """What stands at a path when the changes are made."""
     folder = before[1] if before is not None and before[0] == FOLDER else b""
     file = None if folder else before
-    inner = _build(objects, folder, node, f"{path}/") if node.below else folder
+    inner, content, is_file = folder, wish, True
+    if isinstance(wish, dict):
+        is_file = _ITSELF in wish
+        content = wish.pop(_ITSELF, None)
+        inner = _build(objects, folder, wish, f"{path}/")
+    assert not isinstance(content, dict)
+    if is_file and folder and (inner or content is None):
+        raise _in_the_way(path, "a folder", "a file")
     if inner:
-        if node.content is not None or (node.is_file and folder):
-            raise _in_the_way(path, "a folder", "a file")
-        if file is not None and not node.is_file:
+        if content is not None:
+            raise Refused(
+                f"{path} would be both a file and a folder",
+                remedy="rename what one of the two is made from",
+                place=Place(path),
+            )
+        if file is not None and not is_file:
             raise _in_the_way(path, _kind(file), "a folder")
         return FOLDER, inner
-    if node.content is not None:
+    if content is not None:
         if file is not None and file[0] not in _PLAIN:
             raise _special(path, file[0])
-        return FILE, objects.add(BLOB, node.content)
-    return None if node.is_file else file
+        return FILE, objects.add(BLOB, content, there=file[1] if file else b"")
+    return None if is_file else file
 
 
 def _refuse_twins(entries: Iterable[bytes], added: Iterable[bytes], where: str) -> None:
@@ -242,7 +250,7 @@ def _kind(entry: Entry) -> str:
 
 def _in_the_way(path: str, kind: str, wanted: str) -> Refused:
     return Refused(
-        f"{shown(path)} is or becomes {kind} in the repository where we need {wanted}",
+        f"{shown(path)} is {kind} in the repository where we need {wanted}",
         remedy=f"remove {shown(path)} from the branch, then run again",
         place=Place(shown(path)),
     )

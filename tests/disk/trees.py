@@ -4,6 +4,36 @@ from hypothesis import strategies as st
 
 from gati_gitops.tree import OWNED, above
 
+NOT_OURS = [
+    "",
+    "/etc/passwd",
+    "../base/a",
+    "base/../../a",
+    "base/./a",
+    "base//a",
+    "base/a/",
+    "base/.git/config",
+    "base/.GIT/config",
+    "base/a/.git",
+    "base/git~1/config",
+    "base/.git /config",
+    "base/.git.",
+    "base/.git::$INDEX_ALLOCATION/config",
+    "base/.g\u200cit/config",
+    "base/a\x00",
+    "base/a\nb",
+    "base/a\\b",
+    "base/\udcff",
+    "base/" + "n" * 256,
+    "base/" + "ü" * 128,
+    "base" + "/n" * 600,
+    "README.md",
+    "basement/a",
+    ".gati-gitops/journal",
+    ".git/hooks/post-commit",
+]
+"""Paths that must be refused before anything is written, to disk or to Git."""
+
 _names = st.sampled_from(["a", "b", "b.yaml", "b-c", "ü", "route.yaml"])
 paths = st.builds(
     lambda top, rest: "/".join([top, *rest]),
