@@ -18,6 +18,8 @@ from gati_gitops.preview.model import (
 )
 
 _T = TypeVar("_T")
+_Found = tuple[_T, _T, list[str]]
+"""What two clusters are compared by, the thing as the first of them has it, and the clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +33,19 @@ class Alike:
 
 def alike(environment: EnvironmentReview) -> list[Alike]:
     """An environment's units, each once; what most clusters share comes first."""
-    units: dict[str, list[tuple[UnitReview, list[str]]]] = {}
-    objects: dict[str, list[tuple[ObjectChange, list[str]]]] = {}
+    units: dict[str, list[_Found[UnitReview]]] = {}
+    objects: dict[str, list[_Found[ObjectChange]]] = {}
     for cluster in environment.clusters:
         for unit in cluster.units:
-            _join(units.setdefault(unit.unit, []), _without_folders(unit), cluster.name)
+            _join(units.setdefault(unit.unit, []), _without_folders(unit), unit, cluster.name)
         for change in cluster.objects:
-            _join(objects.setdefault(str(change.id), []), replace(change, folder=""), cluster.name)
+            same = objects.setdefault(str(change.id), [])
+            _join(same, replace(change, folder=""), change, cluster.name)
     groups: dict[tuple[str, ...], tuple[list[UnitReview], list[ObjectChange]]] = {}
-    for found in units.values():
-        for unit, clusters in found:
-            groups.setdefault(tuple(clusters), ([], []))[0].append(unit)
-    for others in objects.values():
-        for change, clusters in others:
-            groups.setdefault(tuple(clusters), ([], []))[1].append(change)
+    for _, unit, clusters in (found for same in units.values() for found in same):
+        groups.setdefault(tuple(clusters), ([], []))[0].append(unit)
+    for _, change, clusters in (found for others in objects.values() for found in others):
+        groups.setdefault(tuple(clusters), ([], []))[1].append(change)
     order = [cluster.name for cluster in environment.clusters]
     return [
         Alike(clusters, tuple(groups[clusters][0]), tuple(groups[clusters][1]))
@@ -52,12 +53,12 @@ def alike(environment: EnvironmentReview) -> list[Alike]:
     ]
 
 
-def _join(found: list[tuple[_T, list[str]]], thing: _T, cluster: str) -> None:
-    for other, clusters in found:
-        if other == thing:
+def _join(found: list[_Found[_T]], key: _T, thing: _T, cluster: str) -> None:
+    for other, _, clusters in found:
+        if other == key:
             clusters.append(cluster)
             return
-    found.append((thing, [cluster]))
+    found.append((key, thing, [cluster]))
 
 
 def _without_folders(unit: UnitReview) -> UnitReview:

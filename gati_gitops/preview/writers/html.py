@@ -1,9 +1,89 @@
-"""The page."""
+"""The review as one file that a browser opens, without network and without trust in what it shows.
+
+The page is a fixed program (``page/``) and data. User's text is only ever data: it stands as JSON
+in an element that browsers do not run, and the program puts it on the screen as text nodes. A
+policy in the page allows that one program by its hash, no other script, no address, and no sink
+through which text could become markup; so a mistake in the program stays a mistake in looks.
+"""
 
 from __future__ import annotations
 
-from gati_gitops.preview.model import Review
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from gati_gitops.preview.model import ObjectChange, Review
+from gati_gitops.preview.writers import words
+from gati_gitops.preview.writers.page_data import Bodies, page_data
+from gati_gitops.preview.writers.text import write_text
+from gati_gitops.redact import redact
+from gati_gitops.report.clean import safe
+
+Origins = Callable[[ObjectChange], Mapping[str, str]]
+"""Says of an object where its fields came from: a sentence per path (``spec.ports[0].name``)."""
+
+# In this order they are one program.
+_SCRIPTS = ("dom", "store", "bodies", "lines", "parts", "overview", "unit", "nav", "keys", "main")
+_STYLES = ("look", "layout", "content")
+_MOST_PLAIN = 100_000
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none';"
+    " form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
 
 
-def write_html(review: Review) -> str:
-    return "<!doctype html>\n<title>preview</title>\n"
+def write_html(review: Review, *, origins: Origins | None = None) -> str:
+    """The whole page. ``origins`` is asked for each object, for what shows under the pointer."""
+    bodies = Bodies(origins)
+    data = page_data(review, bodies)
+    script, style = _program(_SCRIPTS, "js"), _program(_STYLES, "css")
+    parts = {
+        "policy": _POLICY.format(script=_hash(script), style=_hash(style)),
+        "title": escape(safe(_title(review))),
+        "style": style,
+        "plain": escape(_plain(review)),
+        "data": _json(data),
+        "bodies": _json(bodies.chunks()),
+        "script": script,
+    }
+    # In one pass, so that nothing within a part is taken for a place of another.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _file("page.html"))
+
+
+def _title(review: Review) -> str:
+    found = words.verdict(review) or ("nothing changes" if review.same else "no dangers")
+    return f"Preview of {review.head.name}: {found}"
+
+
+def _plain(review: Review) -> str:
+    """What stands there where no script may run."""
+    text = write_text(review, width=100)
+    if len(text) <= _MOST_PLAIN:
+        return text
+    return text[: text.rindex("\n", 0, _MOST_PLAIN)] + "\n… the rest needs scripts.\n"
+
+
+def _json(data: Any) -> str:
+    """JSON without a sign that HTML knows, in plain ASCII; nothing in it can end its element."""
+    text = redact(json.dumps(data, separators=(",", ":")))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _program(names: tuple[str, ...], kind: str) -> str:
+    text = "\n".join(_file(f"{name}.{kind}") for name in names)
+    return f'"use strict";(() => {{\n{text}}})();' if kind == "js" else text
+
+
+def _file(name: str) -> str:
+    return (files("gati_gitops.preview.writers") / "page" / name).read_text(encoding="utf-8")
