@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from gati_gitops.emit.overlay import overlay_path
@@ -27,25 +27,42 @@ class Output:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._paths: list[str] = list(snapshot.paths("overlays"))
-        self._units: dict[tuple[str, str], dict[UnitKey, str]] = {}
+        self.units = cache(self._read_units)
+        self._stored = cache(self._read_stored)
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return list(self._snapshot.paths("overlays"))
+
+    @cached_property
+    def _units(self) -> dict[tuple[str, str], dict[UnitKey, str]]:
+        found: dict[tuple[str, str], dict[UnitKey, str]] = {}
         for path in self._paths:
             parts = path.split("/")
             if len(parts) == 6 and parts[5] == "unit.yaml":
                 env, cluster, namespace, folder = parts[1:5]
-                self._units.setdefault((env, cluster), {})[namespace, folder] = path
-        self.units = cache(self._read_units)
+                found.setdefault((env, cluster), {})[namespace, folder] = path
+        return found
 
     def _read_units(self, env: str, cluster: str) -> Mapping[UnitKey, Stored]:
         """What is stored of every unit on a cluster."""
         found = self._units.get((env, cluster), {})
         return {key: self._stored(path) for key, path in sorted(found.items())}
 
+    def keys(self, env: str, cluster: str) -> list[UnitKey]:
+        """The units of a cluster, by name alone."""
+        return sorted(self._units.get((env, cluster), {}))
+
+    def unit(self, env: str, cluster: str, key: UnitKey) -> Stored | None:
+        """What is stored of one unit; nothing else is looked at."""
+        path = "/".join(("overlays", env, cluster, *key, "unit.yaml"))
+        return self._stored(path) if self._snapshot.read(path) is not None else None
+
     def clusters(self) -> list[tuple[str, str]]:
         """Environment and cluster of all that holds units."""
         return sorted(self._units)
 
-    def _stored(self, path: str) -> Stored:
+    def _read_stored(self, path: str) -> Stored:
         folder = path.rpartition("/")[0]
         plan = plan_from(self._yaml(path), path)
         if f"{overlay_path(plan)}/unit.yaml" != path:
@@ -84,6 +101,10 @@ class Output:
             for stored in self.units(env, cluster).values()
             if stored.plan.route is not None
         }
+
+    def paths(self, folder: str) -> list[str]:
+        """All files below a folder."""
+        return list(self._snapshot.paths(folder))
 
     def files(self, folder: str) -> Tree:
         """A folder as it is."""

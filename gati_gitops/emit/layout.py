@@ -15,6 +15,7 @@ from gati_gitops.plan.naming import slug
 from gati_gitops.plan.units import routing
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.project import Environment, GatiProject
+from gati_gitops.spec.publishing import PullRequests
 from gati_gitops.tree import Tree, header
 from gati_gitops.yamlio.emit import dump, dump_all
 
@@ -102,7 +103,11 @@ def crd_copies(env: str, cluster: str, crds: Mapping[str, bytes]) -> Tree:
 
 def record_group(project: GatiProject, plan: UnitPlan) -> str:
     """The record, and the pull request, that a unit belongs to."""
-    settings = project.spec.pull_requests
+    return group_of(project.spec.pull_requests, plan)
+
+
+def group_of(settings: PullRequests, plan: UnitPlan) -> str:
+    """The same by what an environment remembers of the project."""
     if settings.group_by == "namespace":
         return plan.unit.namespace
     if settings.group_by == "owner":

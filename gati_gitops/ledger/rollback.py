@@ -145,13 +145,14 @@ def _last_good(stored: Stored, ledger: Ledger) -> Entry:
 
 def _already(stored: Stored, ledger: Ledger) -> str:
     """Why a rollback without a version has nothing left to do."""
-    active, wanted = ledger.active, stored.plan.wanted
-    if active is None or wanted is None:
+    active, plan = ledger.active, stored.plan
+    if active is None:
         return ""
-    target = ledger.live(wanted.target)
+    target = ledger.live(plan.target)
+    wanted = [v for v in plan.wanted.versions if v.id == active.id] if plan.wanted else []
     if target is not None and target.barred:
         gone = f"{target.id} is rejected already"
-    elif any(v.id == active.id and v.digest in active.revoked for v in wanted.versions):
+    elif active.revoked and not active.previous and all(v.key != active.key for v in wanted):
         gone = f"the last revision of {active.id} is rejected already"
     else:
         return ""

@@ -48,11 +48,11 @@ def _cells(plan: UnitPlan, ledger: Ledger, entry: Entry) -> Row:
         phase,
         str(entry.weight) if plan.route else "-",
         _pods(version, entry.phase),
-        _image(version) if version else entry.image,
+        pulled_image(version) if version else entry.image,
     )
 
 
-def _image(version: PlannedVersion) -> str:
+def pulled_image(version: PlannedVersion) -> str:
     """The image as this environment pulls it."""
     for change in version.images:
         return version.image.replace(change["name"], change["newName"], 1)
