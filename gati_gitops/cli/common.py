@@ -21,6 +21,7 @@ from gati_gitops.report import report
 if TYPE_CHECKING:
     from gati_gitops.compiler import Narrowed
     from gati_gitops.spec.load import Specs
+    from gati_gitops.spec.project import GatiProject
 
 
 @dataclass(slots=True)
@@ -121,11 +122,11 @@ def narrowing(command: Any) -> Any:
     return command
 
 
-def narrowed(specs: Specs, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:
+def narrowed(project: GatiProject, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:
     """What the narrowing options mean here; what is not there is a usage error."""
     from gati_gitops.compiler import Narrowed
 
-    environments = specs.project.spec.environments
+    environments = project.spec.environments
     clusters = {name for settings in environments.values() for name in settings.clusters}
     for what, wanted, known in (
         ("environment", env, set(environments)),

@@ -99,7 +99,7 @@ def command(
         result = compile_specs(
             loaded,
             DiskSnapshot(root),
-            narrowed=narrowed(loaded, env, cluster),
+            narrowed=narrowed(loaded.project, env, cluster),
             discard=discard,
             upgrade=upgrade,
         )

@@ -55,7 +55,9 @@ def command(
         root = Path(ledger) / loaded.project.spec.output.root
         refuse_unfinished(root)
         before = DiskSnapshot(root)
-    result = compile_specs(loaded, before, narrowed=narrowed(loaded, env, cluster), upgrade=True)
+    result = compile_specs(
+        loaded, before, narrowed=narrowed(loaded.project, env, cluster), upgrade=True
+    )
     session().report(result.warnings)
     units = [
         (placed.outcome.plan, placed.outcome.ledger)

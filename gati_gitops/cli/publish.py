@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +16,12 @@ from gati_gitops.report import FORMATS
 
 if TYPE_CHECKING:
     from gati_gitops.publish.message import Reference
-    from gati_gitops.publish.prepare import Step
+    from gati_gitops.publish.prepare import Request, Step
     from gati_gitops.publish.run import Published
+    from gati_gitops.repo.specs import SpecsRepository
+    from gati_gitops.spec.load import Specs
+
+SETTINGS = "gati.yaml"
 
 
 @click.command(
@@ -55,6 +61,11 @@ failed, 5 refused: the deletion budget, a foreign file, a claimed unit, another 
     metavar="KIND/NAME",
     help="Let this Namespace, PersistentVolumeClaim, CRD or Secret go; may be repeated.",
 )
+@click.option(
+    "--rev",
+    metavar="REV",
+    help="Publish the specs as this revision of their repository has them, such as HEAD.",
+)
 @click.option("--allow-dirty", is_flag=True, help="Publish specs that are not committed.")
 @click.option("--sign", is_flag=True, help="Refuse to commit without a signature.")
 @click.option(
@@ -77,6 +88,7 @@ def command(
     discard: bool,
     allow_removals: int,
     deletes: tuple[str, ...],
+    rev: str | None,
     allow_dirty: bool,
     sign: bool,
     format: str,
@@ -87,26 +99,24 @@ def command(
     on the branch are obeyed: a publish never moves a rollout. Nothing to change, no commit.
     """
     from gati_gitops.publish.guards import Allowed
-    from gati_gitops.publish.prepare import Request
     from gati_gitops.publish.run import Writing, publish
     from gati_gitops.repo.commit import Signature
     from gati_gitops.repo.sign import signer
 
     here = session()
     here.format = format
-    loaded = load_specs(specs)
-    settings = loaded.project.spec.commits.author
+    given = _given(specs, rev, allow_dirty=allow_dirty)
+    settings = given.project.spec.commits.author
     writing = Writing(
         author_of(author) or Signature(settings.name, settings.email),
         signer(os.environ, required=sign),
     )
-    request = Request(
-        loaded,
-        reference_of(specs, allow_dirty=allow_dirty),
-        narrowed(loaded, env, cluster),
-        upgrade,
-        discard,
-        Allowed(allow_removals, frozenset(deletes)),
+    request = replace(
+        given,
+        narrowed=narrowed(given.project, env, cluster),
+        upgrade=upgrade,
+        discard=discard,
+        allowed=Allowed(allow_removals, frozenset(deletes)),
     )
     with opened(repo, branch, cache) as repository:
         done = publish(request, repository, writing, dry_run=dry_run)
@@ -117,34 +127,80 @@ def command(
     _say(done, where, dry_run, format)
 
 
-def reference_of(specs: str, *, allow_dirty: bool = False) -> Reference | None:
-    """The commit that the specs are of; None if they are in no repository, or not committed."""
+def _given(specs: str, rev: str | None, *, allow_dirty: bool) -> Request:
+    """The specs that a publish is about, as they stand in the folder or in a commit."""
+    if rev is not None:
+        return _of_revision(specs, rev)
+    loaded = load_specs(specs)
+    repository = committed_in(specs, allow_dirty=allow_dirty)
+    return request_of(loaded, repository, repository.commit if repository else "")
+
+
+def _of_revision(specs: str, rev: str) -> Request:
+    """Read from the object database; all specs only when they are asked for."""
+    from gati_gitops.repo.specs import specs_repository
+    from gati_gitops.spec.load import examine, load
+
+    repository = specs_repository(specs) if specs != "-" else None
+    if repository is None:
+        raise click.UsageError(f"--rev wants specs in a Git repository, and {specs} is in none")
+    commit = repository.resolve(rev)
+
+    @cache
+    def everything() -> Specs:
+        files = repository.files(commit)
+        session().sources = dict(files)
+        return load(files)
+
+    settings = repository.at(commit).read(SETTINGS)
+    if settings is None:
+        return request_of(everything(), repository, commit)
+    project, problems = examine([(SETTINGS, settings)])
+    if project is None or any(problem.is_error for problem in problems):
+        return request_of(everything(), repository, commit)
+    return replace(request_of(project, repository, commit), load=everything)
+
+
+def request_of(specs: Specs, repository: SpecsRepository | None, commit: str) -> Request:
+    """What is to be published of some specs."""
+    from gati_gitops.publish.incremental import Committed
+    from gati_gitops.publish.prepare import Request
+
+    return Request(
+        specs.project,
+        specs.project_doc.file if specs.project_doc else "its defaults",
+        lambda: specs,
+        reference_of(repository, commit) if repository else None,
+        Committed(repository, commit) if repository else None,
+    )
+
+
+def committed_in(specs: str, *, allow_dirty: bool = False) -> SpecsRepository | None:
+    """The repository of the specs; None if they are in none, or not as committed."""
     from gati_gitops.errors import Refused
-    from gati_gitops.publish.message import Reference
     from gati_gitops.repo.specs import specs_repository
 
-    if specs == "-":
-        return None
-    repository = specs_repository(specs)
+    repository = specs_repository(specs) if specs != "-" else None
     if repository is None or not repository.commit:
         return None
-    if changed := repository.dirty():
-        if allow_dirty:
-            return None
+    changed = repository.dirty()
+    if changed and not allow_dirty:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise Refused(
-            f"specs that are not committed: {', '.join(changed[:5])}",
+            f"specs that are not committed: {', '.join(changed[:5])}{more}",
             remedy="commit them, so that the record can name the commit; or --allow-dirty",
         )
-    told = repository.describe()
+    return None if changed else repository
+
+
+def reference_of(repository: SpecsRepository, commit: str) -> Reference:
+    """A commit of the specs, as commits of the output tell of it."""
+    from gati_gitops.publish.message import Reference
+
+    told = repository.describe(commit)
     name, _, email = told.author.rpartition(" <")
     return Reference(
-        repository.commit,
-        repository.url,
-        name,
-        email.rstrip(">"),
-        told.date,
-        told.subject,
-        told.body,
+        commit, repository.url, name, email.rstrip(">"), told.date, told.subject, told.body
     )
 
 

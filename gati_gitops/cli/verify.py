@@ -61,7 +61,9 @@ def command(
     with opened(repo, branch, cache) as repository:
         tip = repository.tip()
         before = tip.snapshot("" if root == "." else root)
-        found = verify(loaded, before, _specs_at(specs, loaded), narrowed(loaded, env, cluster))
+        found = verify(
+            loaded, before, _specs_at(specs, loaded), narrowed(loaded.project, env, cluster)
+        )
         if require_signed:
             from gati_gitops.repo.signatures import require_signed as require
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gati_gitops.plan import defaults
-from gati_gitops.plan.calls import Around, calls, directory, egress, fence
+from gati_gitops.plan.calls import Around, Directory, calls, directory, egress, fence
 from gati_gitops.plan.capabilities import open_to_all
 from gati_gitops.plan.doors import Doors
 from gati_gitops.plan.model import PlannedVersion, Release, Route, Scaling, Scraped, UnitPlan
@@ -71,6 +71,8 @@ class Planner:
     releases: dict[tuple[UnitId, str], Compiled] = field(default_factory=dict)
     fences: dict[tuple[str, str], Fence | None] = field(default_factory=dict)
     templates: Templates | None = None
+    modules: Directory = field(default_factory=dict)
+    """Modules that are known though their documents are not among the units."""
 
     def compile_releases(self, units: tuple[LinkedUnit, ...]) -> None:
         """Compile every version that knows how it runs."""
@@ -86,7 +88,8 @@ class Planner:
 
     def around(self, units: Iterable[LinkedUnit]) -> Around:
         """What releases take from elsewhere than their own documents."""
-        return Around(directory(units), self.project.spec.defaults, self.templates)
+        modules = {**self.modules, **directory(units)}
+        return Around(modules, self.project.spec.defaults, self.templates)
 
     def plan(
         self,

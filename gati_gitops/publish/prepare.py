@@ -15,10 +15,11 @@ from gati_gitops.compiler import Compilation, Narrowed, compile_specs
 from gati_gitops.emit.layout import record_group, record_path
 from gati_gitops.errors import Problem
 from gati_gitops.ledger.fold import Outcome
-from gati_gitops.output import Output
+from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.publish.changes import ChangeSet, change_set
 from gati_gitops.publish.guards import Allowed, Input, guard
+from gati_gitops.publish.incremental import Committed, compile_changed
 from gati_gitops.publish.message import Origin, Reference, message
 from gati_gitops.publish.records import (
     Record,
@@ -36,17 +37,24 @@ from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot, write_tree
 from gati_gitops.spec.load import Specs
+from gati_gitops.spec.project import GatiProject
 from gati_gitops.spec.publishing import DeletionBudget
-from gati_gitops.tree import Changes, Overlay, Snapshot
+from gati_gitops.tree import Changes, Overlay
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a publish is asked to do."""
 
-    specs: Specs
+    project: GatiProject
+    file: str
+    """Where the project's settings stand."""
+    load: Callable[[], Specs]
+    """All specs; asked for only when everything is compiled."""
     reference: Reference | None = None
     """The specs' commit; None where they are in no repository."""
+    committed: Committed | None = None
+    """The same, to be read; None where the specs are not as committed."""
     narrowed: Narrowed = field(default_factory=Narrowed)
     upgrade: bool = False
     discard: bool = False
@@ -54,20 +62,15 @@ class Request:
 
     @property
     def source(self) -> str:
-        project = self.specs.project
-        return project.spec.source or project.metadata.name
+        return self.project.spec.source or self.project.metadata.name
 
     @property
     def root(self) -> str:
-        root = self.specs.project.spec.output.root
+        root = self.project.spec.output.root
         return "" if root == "." else root
 
-    @property
-    def file(self) -> str:
-        return self.specs.project_doc.file if self.specs.project_doc else "its defaults"
-
     def origin(self, decision: str) -> Origin:
-        wants = self.specs.project.spec.commits.argocd
+        wants = self.project.spec.commits.argocd
         return Origin(
             self.source,
             self.reference.sha if self.reference else "",
@@ -108,11 +111,13 @@ class Prepared:
     offers: tuple[Offer, ...]
     warnings: tuple[Problem, ...]
     notes: tuple[str, ...]
+    whole: bool = True
+    """Whether everything was compiled, and not only what changed."""
     offering: tuple[str, ...] = ()
     """Environments that have pull requests: what they do not offer any more is closed."""
 
 
-Branches = Callable[[], Sequence[Snapshot]]
+Branches = Callable[[], Sequence[GitSnapshot]]
 
 
 def prepare(
@@ -121,16 +126,18 @@ def prepare(
     """Compile on top of a tip. Raises SpecsInvalid or Refused; nothing was written then."""
     before = tip.snapshot(request.root)
     adopted = adopt(before, undone)
-    base = Overlay(before, adopted.all())
-    compilation = compile_specs(
-        request.specs,
-        base,
-        narrowed=request.narrowed,
-        discard=request.discard,
-        upgrade=request.upgrade,
-        sweep=False,
-    )
-    work = _Work(request, tip, before, Output(before), compilation, adopted)
+    compilation = compile_changed(request, before, tip.objects) if not undone else None
+    whole = compilation is None
+    if compilation is None:
+        compilation = compile_specs(
+            request.load(),
+            Overlay(before, adopted.all()),
+            narrowed=request.narrowed,
+            discard=request.discard,
+            upgrade=request.upgrade,
+            sweep=False,
+        )
+    work = _Work(request, tip, before, Output(before), compilation, adopted, whole)
     return work.run(branches)
 
 
@@ -142,15 +149,15 @@ class _Work:
     output: Output
     compilation: Compilation
     adopted: Adopted
+    whole: bool
+    """Whether everything was compiled, and not only what changed."""
     chain: GitSnapshot = field(init=False)
     tree: str = field(init=False)
 
     def run(self, branches: Branches) -> Prepared:
         request = self.request
         self.chain, self.tree = self.before, self.tip.tree
-        parts = [
-            self._with_adopted(part) for part in split(request.specs.project, self.compilation)
-        ]
+        parts = [self._with_adopted(part) for part in split(request.project, self.compilation)]
         changed = {
             part.environment: change_set(part.environment, self.before, part.changes, part.outcomes)
             for part in parts
@@ -161,18 +168,19 @@ class _Work:
         for part in parts:
             steps += self._environment(part, changed[part.environment], offered)
         named = [f for o in self._outcomes() if o.plan for f in release_folders(o.plan)]
-        loose = sweep(self.before, self.chain, branches, named) if steps or not offered else {}
+        loose = sweep(self.before, self.chain, branches, named, self._sweepable())
         if loose:
             steps.append(self._step("", loose, ()))
         offers = [offer for part in offered for offer in self._offers(part)]
         notes = [*self.adopted.notes, *self._notes(changed.values())]
-        modes = request.specs.project.spec.environments
+        modes = request.project.spec.environments
         offering = [env for env, settings in modes.items() if settings.modes.publish != "direct"]
         return Prepared(
             tuple(steps),
             tuple(offers),
             self.compilation.warnings,
             tuple(dict.fromkeys(notes)),
+            self.whole,
             tuple(offering),
         )
 
@@ -180,7 +188,7 @@ class _Work:
 
     def _environment(self, part: Part, changed: ChangeSet, offered: list[Part]) -> list[Step]:
         env = part.environment
-        mode = self.request.specs.project.spec.environments[env].modes.publish
+        mode = self.request.project.spec.environments[env].modes.publish
         nothing_yet = not self.tip.commit and self.chain is self.before
         if mode == "direct" or nothing_yet:  # a pull request needs something to be compared with
             return self._direct(part, changed)
@@ -231,12 +239,12 @@ class _Work:
     def _compiled_alone(self, part: Part, group: str) -> Part:
         """A group without the others: shared files must not name what is not there yet."""
         request = self.request
-        project = request.specs.project
+        project = request.project
         plans = [*units_of(part.outcomes), *self._stored(part.environment)]
         mine = {plan.unit.key for plan in plans if record_group(project, plan) == group}
         narrowed = Narrowed(frozenset((part.environment,)), frozenset(), frozenset(mine))
         alone = compile_specs(
-            request.specs,
+            request.load(),
             self.chain,
             narrowed=narrowed,
             discard=request.discard,
@@ -247,30 +255,61 @@ class _Work:
         outcomes = tuple(o for o in found.outcomes if o.plan and o.plan.unit.key in mine)
         return Part(part.environment, found.changes, outcomes, frozenset((group,)))
 
+    def _sweepable(self) -> set[UnitKey] | None:
+        """Units that may have let go of a release folder; None: any may."""
+        if self.whole:
+            return None
+        found = {o.plan.unit.key for o in self._outcomes() if o.plan is not None}
+        for env in self.request.project.spec.environments:
+            for record in read_records(self.output, self.before, env, self.request.source).values():
+                for folder in record.leaving:
+                    _, namespace, unit, _ = folder.split("/")
+                    found.add((namespace, unit))
+        return found
+
     # -- records ---------------------------------------------------------------------------------
 
     def _records(self, part: Part, after: GitSnapshot) -> Changes:
         request, env = self.request, part.environment
-        project = request.specs.project
-        plans = [*units_of(part.outcomes), *self._stored(env)]
+        project = request.project
         known = read_records(self.output, self.before, env, request.source)
         changes: Changes = {}
+
+        def plans() -> list[UnitPlan]:
+            return [*units_of(part.outcomes), *self._stored(env)]
+
         for group in sorted(part.groups):
             trees = trees_of(after, watched(project, env, group, plans))
             commit = request.reference.sha if request.reference else ""
-            record = Record(request.source, group, __version__, commit, trees)
+            old = known.get(group)
+            leaving = self._leaving(part, group, old.leaving if old else (), after)
+            record = Record(request.source, group, __version__, commit, trees, leaving)
             changes |= record_file(record, env, request.file)
-        if part.groups >= self._groups(env):
+        changes = {path: c for path, c in changes.items() if self.chain.read(path) != c}
+        if self.whole and part.groups >= self._groups(env):
             gone = known.keys() - part.groups
             changes |= {record_path(env, request.source, group): None for group in gone}
         return changes
+
+    def _leaving(
+        self, part: Part, group: str, before: Iterable[str], after: GitSnapshot
+    ) -> tuple[str, ...]:
+        """Release folders that this environment named until now."""
+        found = set(before)
+        for plan in units_of(part.outcomes):
+            if record_group(self.request.project, plan) == group:
+                stored = self.output.unit(plan.environment, plan.cluster, plan.unit.key)
+                found |= set(release_folders(stored.plan)) if stored is not None else set()
+        for plan in units_of(part.outcomes):
+            found -= set(release_folders(plan))
+        return tuple(sorted(folder for folder in found if after.id(folder)))
 
     def _stale(self, part: Part) -> bool:
         """Whether records are missing, left over, or of another compiler."""
         env, source = part.environment, self.request.source
         known = read_records(self.output, self.before, env, source)
         mine = {g: r for g, r in known.items() if g in part.groups}
-        whole = part.groups >= self._groups(env)
+        whole = self.whole and part.groups >= self._groups(env)
         return (
             mine.keys() != part.groups
             or (whole and known.keys() != part.groups)
@@ -278,7 +317,7 @@ class _Work:
         )
 
     def _groups(self, env: str) -> set[str]:
-        project = self.request.specs.project
+        project = self.request.project
         return {
             record_group(project, o.plan)
             for o in self._outcomes()
@@ -320,7 +359,7 @@ class _Work:
         return Step(env, changes, changed, text, self.tree)
 
     def _guard(self, changed: Mapping[str, ChangeSet]) -> None:
-        project = self.request.specs.project.spec
+        project = self.request.project.spec
         budgets: dict[str, DeletionBudget] = {
             env: settings.deletion_budget or project.deletion_budget
             for env, settings in project.environments.items()
@@ -328,13 +367,13 @@ class _Work:
         wanted = sum(placed.linked is not None for placed in self.compilation.units)
         stored = sum(placed.linked is None for placed in self.compilation.units)
         count = Input(self.request.source, wanted, stored)
-        guard(changed.values(), budgets, self.request.allowed, count)
+        guard(changed.values(), budgets, self.request.allowed, count if self.whole else None)
 
     def _outcomes(self) -> list[Outcome]:
         return [placed.outcome for placed in self.compilation.units]
 
     def _stored(self, env: str) -> list[UnitPlan]:
-        clusters = self.request.specs.project.spec.environments[env].clusters
+        clusters = self.request.project.spec.environments[env].clusters
         return [
             stored.plan
             for cluster in clusters

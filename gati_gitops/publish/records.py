@@ -7,7 +7,7 @@ compiled then is still there, and only what changed in the specs since needs to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,6 +37,8 @@ class Record:
     """Of the specs; empty where they are in no repository."""
     trees: Mapping[str, str] = field(default_factory=dict)
     """Folder to the id of its tree after the publish."""
+    leaving: tuple[str, ...] = ()
+    """Release folders that this publish let go of; a later commit may remove them."""
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -49,6 +51,8 @@ class Record:
             found["commit"] = self.commit
         if self.trees:
             found["trees"] = dict(sorted(self.trees.items()))
+        if self.leaving:
+            found["leaving"] = sorted(self.leaving)
         return found
 
 
@@ -66,23 +70,27 @@ def read_records(output: Output, before: Snapshot, env: str, source: str) -> dic
                 str(data.get("compiler", "")),
                 str(data.get("commit", "")),
                 {str(k): str(v) for k, v in (data.get("trees") or {}).items()},
+                tuple(str(folder) for folder in data.get("leaving") or ()),
             )
     return found
 
 
 def watched(
-    project: GatiProject, env: str, group: str, plans: Iterable[UnitPlan]
+    project: GatiProject, env: str, group: str, plans: Callable[[], Iterable[UnitPlan]]
 ) -> tuple[str, ...]:
-    """The folders whose trees tell that nothing of a group was touched."""
-    mine = [plan for plan in plans if record_group(project, plan) == group]
+    """The files and folders whose ids tell that nothing of a group was touched."""
     clusters = sorted(project.spec.environments[env].clusters)
+    settings = f"overlays/{env}/project.yaml"
+    around = [f"clusters/{cluster}" for cluster in clusters]
     if group == WHOLE:
-        around = [f"clusters/{cluster}" for cluster in clusters]
-        return (*(f"overlays/{env}/{cluster}" for cluster in clusters), *around, "base", "crds")
+        units = [f"overlays/{env}/{cluster}" for cluster in clusters]
+        return (*units, *around, "base", "crds", settings)
     if project.spec.pull_requests.group_by == "namespace":
-        return (*(f"overlays/{env}/{cluster}/{group}" for cluster in clusters), f"base/{group}")
+        units = [f"overlays/{env}/{cluster}/{group}" for cluster in clusters]
+        return (*units, *around, f"base/{group}", "crds", settings)
+    mine = [plan for plan in plans() if record_group(project, plan) == group]
     bases = {f"base/{plan.unit.namespace}/{plan.unit.folder}" for plan in mine}
-    return (*sorted(overlay_path(plan) for plan in mine), *sorted(bases))
+    return (*sorted({overlay_path(plan) for plan in mine}), *sorted(bases), settings)
 
 
 def record_file(record: Record, env: str, file: str) -> Tree:

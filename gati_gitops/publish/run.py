@@ -12,8 +12,9 @@ from gati_gitops.publish.reverts import Undone
 from gati_gitops.repo.commit import Draft, Signature, Signer
 from gati_gitops.repo.history import lowered
 from gati_gitops.repo.repository import Repository, Tip
-from gati_gitops.repo.writer import Retry, Written, write
-from gati_gitops.tree import Snapshot
+from gati_gitops.repo.retry import Retry
+from gati_gitops.repo.trees import GitSnapshot
+from gati_gitops.repo.writer import Written, write
 
 BRANCHES = "gati/"
 """How the names of our own branches begin."""
@@ -72,7 +73,7 @@ def publish(
 def prepared_on(request: Request, repository: Repository, tip: Tip) -> Prepared:
     """What a publish comes to on a tip, with what people undid since our last commit."""
 
-    def branches() -> list[Snapshot]:
+    def branches() -> list[GitSnapshot]:
         names = repository.branches(BRANCHES)
         return [repository.tip_of(name).snapshot(request.root) for name in names]
 

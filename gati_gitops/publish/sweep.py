@@ -10,52 +10,56 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from gati_gitops.tree import Changes, Snapshot
+from gati_gitops.output import UnitKey
+from gati_gitops.repo.trees import GitSnapshot
+from gati_gitops.tree import Changes
 
 _IN_KUSTOMIZATION = re.compile(rb"base/([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)")
 _IN_PLAN = re.compile(rb"^  release: \"?([a-z0-9-]+)", re.MULTILINE)
-_FOLDER = re.compile(r"base/([^/]+)/([^/]+)/([^/]+)/")
-
-Unit = tuple[str, str]
 
 
 def sweep(
-    tip: Snapshot,
-    after: Snapshot,
-    branches: Callable[[], Sequence[Snapshot]],
+    tip: GitSnapshot,
+    after: GitSnapshot,
+    branches: Callable[[], Sequence[GitSnapshot]],
     named: Iterable[str] = (),
+    units: Iterable[UnitKey] | None = None,
 ) -> Changes:
-    """The files of folders that can go. ``named`` are folders known to be in use."""
-    files: dict[str, list[str]] = {}
-    for path in tip.paths("base"):
-        if found := _FOLDER.match(path):
-            files.setdefault("/".join(("base", *found.groups())), []).append(path)
-    loose = files.keys() - set(named)
+    """The files of folders that can go. ``named`` are folders known to be in use.
+
+    ``units`` are those to look at; None: all of them.
+    """
+    loose = set(_folders(tip, units)) - set(named)
     for snapshot in (tip, after):
         loose -= set(_names(snapshot, loose))
     if loose:
         for snapshot in branches():
             loose -= set(_names(snapshot, loose))
-    return {path: None for folder in loose for path in files[folder]}
+    return {path: None for folder in loose for path in tip.paths(folder)}
 
 
-def _names(snapshot: Snapshot, folders: Iterable[str]) -> Iterator[str]:
+def _folders(tip: GitSnapshot, units: Iterable[UnitKey] | None) -> Iterator[str]:
+    """Release folders of some units, or of all."""
+    if units is None:
+        units = [(name, unit) for name in tip.folder("base") for unit in tip.folder(f"base/{name}")]
+    for name, unit in units:
+        for release in tip.folder(f"base/{name}/{unit}"):
+            yield f"base/{name}/{unit}/{release}"
+
+
+def _names(snapshot: GitSnapshot, folders: Iterable[str]) -> Iterator[str]:
     """What the overlays of these folders' units name; nobody else names them."""
-    units = {tuple(folder.split("/")[1:3]) for folder in folders}
-    for path in _overlays(snapshot, units):
-        content = snapshot.read(path) or b""
-        if path.endswith("/kustomization.yaml"):
-            yield from (f"base/{name.decode()}" for name in _IN_KUSTOMIZATION.findall(content))
-        else:
-            unit = "/".join(path.split("/")[3:5])
-            yield from (f"base/{unit}/{name.decode()}" for name in _IN_PLAN.findall(content))
-
-
-def _overlays(snapshot: Snapshot, units: set[tuple[str, ...]]) -> Iterator[str]:
+    units = sorted({"/".join(folder.split("/")[1:3]) for folder in folders})
     if not units:
         return
-    for path in snapshot.paths("overlays"):
-        parts = path.split("/")
-        naming = len(parts) == 6 and parts[5] in ("kustomization.yaml", "unit.yaml")
-        if naming and (parts[3], parts[4]) in units:
-            yield path
+    clusters = [
+        f"overlays/{env}/{cluster}"
+        for env in snapshot.folder("overlays")
+        for cluster in snapshot.folder(f"overlays/{env}")
+    ]
+    for unit in units:
+        for cluster in clusters:
+            built = snapshot.read(f"{cluster}/{unit}/kustomization.yaml") or b""
+            planned = snapshot.read(f"{cluster}/{unit}/unit.yaml") or b""
+            yield from (f"base/{name.decode()}" for name in _IN_KUSTOMIZATION.findall(built))
+            yield from (f"base/{unit}/{name.decode()}" for name in _IN_PLAN.findall(planned))

@@ -95,6 +95,12 @@ def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem]
     return raws, problems, whole
 
 
+def environment_of(file: str) -> str:
+    """The environment that a file of partial documents speaks of; empty: it speaks of all."""
+    where = _PARTIAL.match(file)
+    return where["env"] if where else ""
+
+
 def _raw(document: Document, layer: Layer, problems: tuple[Problem, ...]) -> Raw:
     where = _PARTIAL.match(layer.file)
     data = {name: value for name, value in document.value.items() if name != "status"}

@@ -8,16 +8,15 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gati_gitops.cli.publish import reference_of
+from gati_gitops.cli.publish import committed_in, request_of
 from gati_gitops.compiler import Narrowed
 from gati_gitops.disk.specs import read_specs
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.publish.guards import Allowed
-from gati_gitops.publish.prepare import Request
 from gati_gitops.publish.run import Published, Writing, publish
 from gati_gitops.publish.verify import Verified, verify
 from gati_gitops.repo.address import parse
@@ -93,13 +92,17 @@ class World:
 
     def publish(self, env: str = "", *, dry_run: bool = False, **options: Any) -> Published:
         allowed = Allowed(options.pop("removals", 0), frozenset(options.pop("deletes", ())))
-        request = Request(
-            self.loaded(),
-            reference_of(str(self.specs)),
-            Narrowed(frozenset([env] if env else [])),
+        repository = committed_in(str(self.specs))
+        assert repository is not None
+        whole = options.pop("whole", False)
+        request = replace(
+            request_of(self.loaded(), repository, repository.commit),
+            narrowed=Narrowed(frozenset([env] if env else [])),
             allowed=allowed,
             **options,
         )
+        if whole:  # what Git says changed is not asked for
+            request = replace(request, committed=None)
         self.clock += 60
         with self.open() as repository:
             writing = Writing(AUTHOR, clock=lambda: self.clock)
