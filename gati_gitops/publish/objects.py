@@ -83,16 +83,17 @@ def objects_in(files: FileSystem, folder: str) -> Fingerprints:
     try:
         return _read_off(files, folder)
     except Unusual:
-        return _built(files, folder)
+        return built(files, folder)
 
 
-def _built(files: FileSystem, folder: str) -> Fingerprints:
+def built(files: FileSystem, folder: str) -> Fingerprints:
+    """The same by building it; none if that can't be done."""
     try:
-        built = render(files, folder).resources
+        resources = render(files, folder).resources
     except RenderError:
         return {}  # nothing can be applied from it, so nothing can be lost with it
     found: Fingerprints = {}
-    for item in built:
+    for item in resources:
         group, slash, _ = item.api_version.rpartition("/")
         key = ObjectId(group if slash else "", item.kind, item.namespace, item.name)
         found[key] = (item.text(),)
