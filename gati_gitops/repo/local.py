@@ -17,6 +17,7 @@ from gati_gitops.repo.address import Address
 from gati_gitops.repo.failures import Lost
 from gati_gitops.repo.heads import HEADS, Heads, Move
 from gati_gitops.repo.steps import step
+from gati_gitops.repo.worktree import WorkTree
 
 
 class Local:
@@ -25,6 +26,8 @@ class Local:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.git = _open(address)
+        self._work_tree = WorkTree(self.git, address.text)
+        self._work_tree.recover()
 
     def heads(self) -> Heads:
         refs = {name: self._value(name) for name in self.git.listall_references()}
@@ -48,6 +51,19 @@ class Local:
 
     def swap(self, *moves: Move) -> tuple[Move, ...]:
         """Make all moves or, if any reference is elsewhere by now, none."""
+        first = moves[0]
+        if first.ref.startswith(HEADS) and self._work_tree.follows(first.ref):
+            self._expect(first)  # Else the files would be compared with another commit's.
+            with self._work_tree.moving(first.old, first.new):
+                self._swap(moves)
+        else:
+            self._swap(moves)
+        return ()
+
+    def close(self, *, sound: bool = True) -> None:
+        self.git.free()
+
+    def _swap(self, moves: tuple[Move, ...]) -> None:
         step("before-lock")
         try:
             with self.git.transaction() as transaction:
@@ -62,10 +78,6 @@ class Local:
         except pygit2.GitError as error:
             raise self._trouble(moves, error) from None
         step("after-unlock")
-        return ()
-
-    def close(self, *, sound: bool = True) -> None:
-        self.git.free()
 
     def _expect(self, move: Move) -> None:
         """Under the lock: the comparison that the whole protocol rests on."""
