@@ -122,8 +122,11 @@ class Objects:
 
     def _absent(self) -> dict[bytes, tuple[int, bytes]]:
         """What is new and not there yet."""
-        # The backends themselves: the database looks for new packs after every miss.
-        there = [backend.exists for backend in self._odb.backends]
+        # The backends themselves: the database would look for new packs after every miss.
+        backends = list(self._odb.backends)
+        for backend in backends:
+            backend.refresh()
+        there = [backend.exists for backend in backends]
         found = self._new.copy()
         for id in self._new:
             oid = pygit2.Oid(id)
