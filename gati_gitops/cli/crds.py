@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "crds",
     invoke_without_command=True,
     subcommand_metavar="[diff OLD NEW]",
-    short_help="Print CRDs or JSON Schemas; `crds diff OLD NEW` names breaking changes.",
+    short_help="Print CRDs or JSON Schemas; compare them.",
     epilog="""\b
 Examples:
   gati-gitops crds | kubectl apply --server-side -f -

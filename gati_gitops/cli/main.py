@@ -34,7 +34,8 @@ VERBS = {
     "publish": "Commit the compiled specs to a branch of the output repository.",
     "verify": "Prove that a branch is what the specs and its ledgers compile to.",
     "render": "Print what `kustomize build PATH` prints.",
-    "crds": "Print CRDs or JSON Schemas.",
+    "explain": "Say where a field of a manifest came from.",
+    "crds": "Print CRDs or JSON Schemas; compare them.",
     "demo": "Show the whole story on embedded specs.",
 }
 
