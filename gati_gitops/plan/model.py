@@ -204,7 +204,8 @@ class UnitPlan:
     def releases(self) -> frozenset[str]:
         """Every release folder that it may need, by name."""
         more = self.next.versions if self.next is not None else ()
-        return frozenset(version.release for version in (*self.versions, *more))
+        names = (version.release for version in (*self.versions, *more))
+        return frozenset(name for name in names if name)
 
     def version(self, id: str, digest: str) -> PlannedVersion | None:
         return next((v for v in self.versions if v.key == (id, digest)), None)

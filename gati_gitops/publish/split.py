@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gati_gitops.compiler import Compilation
 from gati_gitops.emit.layout import record_group
 from gati_gitops.emit.overlay import overlay_path
+from gati_gitops.emit.release import release_path
 from gati_gitops.ledger.fold import Outcome
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.publish.changes import ChangeSet, Fate
@@ -81,9 +82,8 @@ def split(project: GatiProject, compilation: Compilation) -> list[Part]:
 
 def release_folders(plan: UnitPlan) -> Iterator[str]:
     """The release folders that a unit names."""
-    for version in plan.versions:
-        if version.release:
-            yield f"base/{plan.unit.namespace}/{plan.unit.folder}/{version.release}"
+    for name in sorted(plan.releases):
+        yield release_path(plan.unit, name)
 
 
 def quiet(part: Part, changed: ChangeSet) -> Part:

@@ -15,7 +15,7 @@ from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.tree import Changes
 
 _IN_KUSTOMIZATION = re.compile(rb"base/([a-z0-9-]+/[a-z0-9-]+/[a-z0-9-]+)")
-_IN_PLAN = re.compile(rb"^  release: \"?([a-z0-9-]+)", re.MULTILINE)
+_IN_PLAN = re.compile(rb"^ +release: \"?([a-z0-9-]+)", re.MULTILINE)
 
 
 def sweep(
