@@ -8,7 +8,7 @@ walks a linear chain of at most ten of them. Specs name transformers by that nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from gati_gitops.errors import Problem, Severity
 from gati_gitops.spec.link import LinkedUnit, LinkedVersion
@@ -48,6 +48,14 @@ def check_timescape(units: Sequence[LinkedUnit], rollout: Rollout, env: str) -> 
                 yield from _chains(unit, version, steps, rollout, env)
 
 
+def hops(transformers: Iterable[str], start: str, end: str) -> int | None:
+    """How many transformers lead from one version to another; None where no chain does."""
+    names = {version_name(version) for version in (start, end)}
+    found = (_split(_bare(transformer), names) for transformer in transformers)
+    steps = {first: last for first, known, last in found if known}
+    return _hops(version_name(start), version_name(end), steps)
+
+
 def _read_steps(
     unit: LinkedUnit,
     version: LinkedVersion,
@@ -73,7 +81,7 @@ def _read_steps(
             steps[start] = end
 
 
-def _split(name: str, names: Mapping[str, LinkedVersion]) -> tuple[str, bool, str]:
+def _split(name: str, names: Container[str]) -> tuple[str, bool, str]:
     """``a-to-b`` as its two ids; an id may itself contain the word between them."""
     parts = name.split(_BETWEEN)
     ways = [(_BETWEEN.join(parts[:at]), _BETWEEN.join(parts[at:])) for at in range(1, len(parts))]

@@ -182,6 +182,8 @@ class State:
     """none, hpa, keda …; empty where nothing of it runs."""
     min: int = 0
     max: int = 0
+    waiting: str = ""
+    """Digest of a revision of it that is not rolled out yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,7 @@ class Totals:
     least_after: Amount
     most_before: Amount
     most_after: Amount
-    whole: bool = True
+    whole: bool = False
     """Whether this is the sum of the whole environment, or only of the units that differ."""
 
 

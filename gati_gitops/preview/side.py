@@ -47,11 +47,21 @@ class Side:
     problems: tuple[Problem, ...] = ()
     """Warnings of the specs, and policies that they break."""
     locate: Locate = lambda _place, _version, _field: None
-    protected: frozenset[str] = frozenset()
-    """Environments in which more care is asked for."""
+    environments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Their names and clusters, in the order of the project; empty where nobody knows."""
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The environment of each cluster."""
+        return {name: env for env, names in self.environments.items() for name in names}
 
 
-def compiled_side(compilation: Compilation, compared: Compared, locate: Locate) -> Side:
+def compiled_side(
+    compilation: Compilation,
+    compared: Compared,
+    locate: Locate,
+    environments: Mapping[str, tuple[str, ...]] | None = None,
+) -> Side:
     """A side that has just been compiled."""
     units = [
         UnitSide(placed.outcome.plan, placed.outcome.ledger)
@@ -64,6 +74,7 @@ def compiled_side(compilation: Compilation, compared: Compared, locate: Locate) 
         compared,
         compilation.warnings,
         locate,
+        environments or {},
     )
 
 
@@ -105,3 +116,7 @@ class SnapshotFiles(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def below(self, folder: str) -> Iterable[str]:
+        """The files of a folder."""
+        return self._snapshot.paths(folder)

@@ -1,0 +1,204 @@
+"""What rules look at: one unit on one cluster, before and after, with all that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gati_gitops.preview.drafts import UnitDraft
+from gati_gitops.preview.folders import Differing
+from gati_gitops.preview.model import (
+    Action,
+    ClusterReview,
+    Finding,
+    Level,
+    ObjectChange,
+    Target,
+    UnitReview,
+    VersionReview,
+)
+from gati_gitops.preview.side import Side, UnitPlace, UnitSide
+
+Object = dict[str, Any]
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The whole change."""
+
+    before: Side
+    after: Side
+    differing: Differing
+    settings: tuple[Mapping[str, Settings], Mapping[str, Settings]]
+    """What each environment's project.yaml says, before and after."""
+    first: bool
+    """Without ledgers: as if neither side had ever been published."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitScene:
+    """One unit on one cluster."""
+
+    scene: Scene
+    draft: UnitDraft
+    review: UnitReview
+
+    @property
+    def environment(self) -> str:
+        return self.draft.place[0]
+
+    @property
+    def cluster(self) -> str:
+        return self.draft.place[1]
+
+    @property
+    def before(self) -> UnitSide | None:
+        return self.draft.before
+
+    @property
+    def after(self) -> UnitSide | None:
+        return self.draft.after
+
+    @property
+    def settings(self) -> Settings:
+        """The environment's settings after the change."""
+        return self.scene.settings[1].get(self.environment, {})
+
+    def deployment(self, version: str) -> tuple[Object | None, Object | None]:
+        """A version's Deployment as it was, or as that of the version it takes over from; and as it
+        will be.
+        """
+        was, now = self.draft.pods
+        old = self.draft.versions.get(version) or self.draft.like.get(version, version)
+        return was.get(old), now.get(version)
+
+    def changes(self, *kinds: str) -> Iterator[tuple[str, ObjectChange]]:
+        """Objects of some kinds, with their versions."""
+        for version, change in self.review.all_objects():
+            if not kinds or change.id.kind in kinds:
+                yield version, change
+
+    def version(self, id: str) -> VersionReview | None:
+        return next((one for one in self.review.versions if one.id == id), None)
+
+    def target(self, version: str = "", change: ObjectChange | None = None) -> Target:
+        return Target(
+            self.environment,
+            self.cluster,
+            self.review.unit,
+            version,
+            change.id if change is not None else None,
+        )
+
+    def finding(
+        self,
+        code: str,
+        level: Level,
+        message: str,
+        *,
+        version: str = "",
+        at: tuple[str, ...] = ("spec",),
+        change: ObjectChange | None = None,
+        field: str = "",
+        before: str = "",
+        after: str = "",
+        remedy: str = "",
+    ) -> Finding:
+        """A finding at the line of the specs that says it: of the head, or of the base if the head
+        no longer says anything.
+        """
+        sides = (self.scene.before, self.scene.after)
+        side = sides[self.draft.after is not None]
+        place = side.locate(self._place(self.draft.after is not None), version, at)
+        if place is None:
+            place = self.scene.before.locate(self._place(after=False), version, at)
+        return Finding(
+            code,
+            level,
+            message,
+            (self.target(version, change),),
+            place,
+            field,
+            before,
+            after,
+            remedy,
+        )
+
+    def _place(self, after: bool) -> UnitPlace:
+        side = self.draft.after if after else self.draft.before
+        return side.place if side is not None else self.draft.place
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterScene:
+    """One cluster: its units, and what belongs to none of them."""
+
+    scene: Scene
+    review: ClusterReview
+    environment: str
+    units: tuple[UnitScene, ...] = ()
+
+    def finding(
+        self,
+        code: str,
+        level: Level,
+        message: str,
+        changes: Iterable[ObjectChange] = (),
+    ) -> Finding:
+        targets = [
+            Target(self.environment, self.review.name, object=change.id) for change in changes
+        ] or [Target(self.environment, self.review.name)]
+        return Finding(code, level, message, tuple(targets))
+
+
+@dataclass(slots=True)
+class Merged:
+    """Findings that say the same of several places, said once."""
+
+    _found: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        for one in findings:
+            units = {target.unit for target in one.targets}
+            key = (
+                one.code, one.level, one.message, one.place, one.field, one.before, one.after,
+                one.remedy, *sorted(units),
+            )  # fmt: skip
+            known = self._found.get(key)
+            if known is None:
+                self._found[key] = one
+            else:
+                targets = dict.fromkeys((*known.targets, *one.targets))
+                self._found[key] = _with_targets(known, tuple(targets))
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Worst first; of one kind together."""
+        levels = list(Level)
+        codes: dict[str, int] = {}
+        for one in self._found.values():
+            rank = levels.index(one.level)
+            codes[one.code] = min(codes.get(one.code, rank), rank)
+        return tuple(
+            sorted(
+                self._found.values(),
+                key=lambda one: (
+                    levels.index(one.level),
+                    codes[one.code],
+                    one.code,
+                    one.targets[0].unit if one.targets else "",
+                    one.message,
+                ),
+            )
+        )
+
+
+def _with_targets(finding: Finding, targets: tuple[Target, ...]) -> Finding:
+    from dataclasses import replace
+
+    return replace(finding, targets=targets)
+
+
+def gone(change: ObjectChange) -> bool:
+    return change.action is Action.DELETE
