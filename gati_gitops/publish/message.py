@@ -40,6 +40,7 @@ _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _NAME = re.compile(r"[\w\s!#$%&'*+/^`{|}~-]+\Z")
 _EMAIL = re.compile(r"[^\s<>@\"(),:;\\\[\]]+@[^\s<>@\"(),:;\\\[\]]+\Z")
 
@@ -149,7 +150,8 @@ def subject_of(changes: ChangeSet) -> str:
 
 
 def _with_environment(changes: ChangeSet, text: str) -> str:
-    return f"{line(changes.environment) or 'output'}: {text}"
+    name = changes.environment
+    return f"{name if _PLAIN.match(name) else 'output'}: {text}"
 
 
 def _fate(unit: Sequence[UnitChange]) -> Fate:
@@ -218,7 +220,7 @@ def body_of(changes: ChangeSet, reason: str = "") -> str:
             objects=_tally(objects),
             files=_tally(files) if not units and not any(objects.values()) else None,
             held=_folded(
-                [f"{held.unit} on {held.cluster}: {held.reason}" for held in changes.held]
+                [f"{held.unit} on {held.cluster}: {line(held.reason)}" for held in changes.held]
             ),
         )
         .strip("\n")
@@ -268,7 +270,7 @@ def _lines(change: UnitChange) -> Iterator[str]:
     if change.traffic and change.fate is not Fate.NEW:
         yield "traffic: " + ", ".join(f"{id} {weight} %" for id, weight in change.traffic)
     if change.newly_held:
-        yield f"held: {change.hold}"
+        yield f"held: {line(change.hold)}"
     if change.released:
         yield "no longer held"
 
