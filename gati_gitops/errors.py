@@ -1,6 +1,7 @@
 """What can go wrong, and how each kind ends the process.
 
 GatiError                 something we can explain; never shown as a traceback
+├── Misnamed       exit 2  the command names what is not there
 ├── SpecsInvalid   exit 3  the input is wrong: carries every Problem that was found
 ├── Outside        exit 4  Git, disk, cluster or metrics failed
 └── Refused        exit 5  we could go on, but it would not be safe
@@ -72,6 +73,12 @@ class GatiError(Exception):
         self.place = place
         self.details = tuple(details)
         """What the message sums up, a line each."""
+
+
+class Misnamed(GatiError):
+    """The command names something that is not there, or that may be two things."""
+
+    exit_code = 2
 
 
 class SpecsInvalid(GatiError):

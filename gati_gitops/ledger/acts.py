@@ -7,7 +7,7 @@ done is refused, and the remedy says what can.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gati_gitops.errors import Refused
@@ -52,8 +52,8 @@ def lift(policy: Policy, stored: Stored) -> Outcome:
     return decided(policy, stored, replace(ledger, hold=""))
 
 
-def release(policy: Policy, stored: Stored, elsewhere: Collection[Key] = ()) -> Outcome:
-    """Let what waits for a person go on. ``elsewhere`` is judged bad on siblings or upstream."""
+def release(policy: Policy, stored: Stored, elsewhere: Mapping[Key, str] | None = None) -> Outcome:
+    """Let what waits for a person go on. ``elsewhere``: what was judged bad, and where."""
     ledger = current(stored)
     if ledger.hold:
         return lift(policy, stored)
@@ -63,8 +63,8 @@ def release(policy: Policy, stored: Stored, elsewhere: Collection[Key] = ()) -> 
     weights = _wanted_weights(stored) if policy.strategy == "manual" else {}
     starting = [e for e in ledger.entries if e.phase is Phase.STARTING and weights.get(e.id)]
     for entry in pending or starting:
-        if entry.key in elsewhere:
-            raise _bad_elsewhere(stored, entry)
+        if entry.key in (elsewhere or {}):
+            raise _bad_elsewhere(stored, entry, (elsewhere or {})[entry.key])
     if pending:
         return _started(policy, stored, ledger, pending)
     if starting:
@@ -228,8 +228,8 @@ def _wanted_weights(stored: Stored) -> dict[str, int]:
     return {v.id: v.weight or 0 for v in wanted.versions} if wanted is not None else {}
 
 
-def _bad_elsewhere(stored: Stored, entry: Entry) -> Refused:
+def _bad_elsewhere(stored: Stored, entry: Entry, where: str) -> Refused:
     return Refused(
-        f"{entry.id} of {stored.plan.unit} was rejected on another cluster or upstream",
+        f"{entry.id} of {stored.plan.unit} was rejected in {where}",
         remedy=f"{release_words(stored)} {entry.id} lifts that there, if it was a mistake",
     )

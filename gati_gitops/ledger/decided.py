@@ -15,6 +15,10 @@ Key = tuple[str, str]
 """Version id and digest."""
 
 
+class NoVersion(Refused):
+    """A cluster does not have the version that a decision is about."""
+
+
 def current(stored: Stored) -> Ledger:
     return stored.ledger or recovered(stored)
 
@@ -66,16 +70,16 @@ def release_words(stored: Stored) -> str:
     return f"release {stored.plan.unit}"
 
 
-def unknown(stored: Stored, ledger: Ledger, version: str) -> Refused:
+def unknown(stored: Stored, ledger: Ledger, version: str) -> NoVersion:
     known = [e for e in ledger.entries if e.phase is not Phase.PENDING]
     waiting = [e for e in ledger.entries if e.phase is Phase.PENDING]
     if any(e.id == version for e in waiting):
-        return Refused(
+        return NoVersion(
             f"{version} of {stored.plan.unit} waits; nothing of it has run here",
             remedy=f"{release_words(stored)} starts what waits",
         )
     has = names([*known, *waiting]) or "none"
-    return Refused(
+    return NoVersion(
         f"{stored.plan.unit} has no version {version} here; it has {has}",
         remedy="name one of them",
     )

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from gati_gitops import __version__
 from gati_gitops.compiler import Compilation, Narrowed, compile_specs
-from gati_gitops.emit.layout import record_group, record_path
+from gati_gitops.emit.layout import WHOLE, record_group, record_path
 from gati_gitops.errors import Problem
 from gati_gitops.ledger.fold import Outcome
 from gati_gitops.output import Output, UnitKey
@@ -100,7 +100,10 @@ class Offer:
 
     environment: str
     group: str
+    """Empty where one pull request holds the whole environment."""
     step: Step
+    folders: tuple[str, ...] = ()
+    """Release folders that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +234,11 @@ class _Work:
                 continue
             changes |= self._records(mine, self._snapshot(self._tree(self.tree, changes)))
             changed = change_set(part.environment, self.chain, changes, mine.outcomes)
-            text = message(changed, self.request.origin(_decision(changes)))
+            text = message(changed, self.request.origin(decision_key(changes)))
             step = Step(part.environment, changes, changed, text)
-            found.append(Offer(part.environment, group, step))
+            folders = {f for plan in units_of(mine.outcomes) for f in release_folders(plan)}
+            name = "" if group == WHOLE else group
+            found.append(Offer(part.environment, name, step, tuple(sorted(folders))))
         return found
 
     def _compiled_alone(self, part: Part, group: str) -> Part:
@@ -353,7 +358,7 @@ class _Work:
         """The next commit of the chain; the ones after it are made on top of it."""
         if changed is None:
             changed = change_set(env, self.chain, changes, outcomes)
-        text = message(changed, self.request.origin(_decision(changes)))
+        text = message(changed, self.request.origin(decision_key(changes)))
         self.tree = tree or self._tree(self.tree, changes)
         self.chain = self._snapshot(self.tree)
         return Step(env, changes, changed, text, self.tree)
@@ -389,7 +394,7 @@ class _Work:
                     yield f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}"
 
 
-def _decision(changes: Changes) -> str:
+def decision_key(changes: Changes) -> str:
     """What a commit decides, without its time or parent: the same decision has the same key."""
     digest = sha256()
     for path, content in sorted(changes.items()):
