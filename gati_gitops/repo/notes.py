@@ -33,11 +33,8 @@ def add_notes(
 ) -> str:
     """The notes commit that follows ``tip`` (empty: none), or ``tip`` if nothing is new."""
     before = bytes.fromhex(read_commit(objects, tip).tree) if tip else b""
-    tree = before
-    for target, content in sorted(notes.items()):
-        if not tree or _find(objects, tree, target) != content:
-            tree = _put(objects, tree, target.encode(), content)
-    if tree == before:
+    tree = _put(objects, before, [(target.encode(), text) for target, text in notes.items()])
+    if tree == before or not notes:
         return tip
     parents = [tip] if tip else []
     return create_commit(
@@ -65,13 +62,18 @@ def _find(objects: Objects, tree: bytes, target: str) -> bytes | None:
         tree, name = id, name[2:]
 
 
-def _put(objects: Objects, tree: bytes, name: bytes, content: bytes) -> bytes:
+def _put(objects: Objects, tree: bytes, notes: list[tuple[bytes, bytes]]) -> bytes:
     entries = objects.tree(tree) if tree else {}
-    mode, id = entries.get(name[:2], (b"", b""))
-    here = name in entries or (mode != FOLDER and len(entries) < FULL) or len(name) <= 2
-    if here:
-        entries[name] = (FILE, objects.add(BLOB, content))
-    else:
-        inner = id if mode == FOLDER else b""
-        entries[name[:2]] = (FOLDER, _put(objects, inner, name[2:], content))
-    return objects.add_tree(entries.items())
+    deeper: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    for name, content in sorted(notes):
+        start = name[:2]
+        is_spread = start in deeper or entries.get(start, (b"",))[0] == FOLDER
+        if name in entries or len(name) <= 2 or (not is_spread and len(entries) < FULL):
+            there = entries.get(name, (b"", b""))[1]
+            entries[name] = (FILE, objects.add(BLOB, content, there=there))
+        else:
+            deeper.setdefault(start, []).append((name[2:], content))
+    for start, inner in deeper.items():
+        mode, id = entries.get(start, (b"", b""))
+        entries[start] = (FOLDER, _put(objects, id if mode == FOLDER else b"", inner))
+    return objects.add_tree(entries.items(), there=tree)

@@ -93,12 +93,11 @@ class Objects:
             self._new[id] = kind, data
         return id
 
-    def add_tree(self, entries: Iterable[tuple[bytes, Entry]]) -> bytes:
+    def add_tree(self, entries: Iterable[tuple[bytes, Entry]], *, there: bytes = b"") -> bytes:
         """Keep a tree of these entries, in whatever order they come."""
         ordered = sorted(entries, key=_tree_order)
-        return self.add(
-            TREE, b"".join([b"%b %b\0%b" % (mode, name, id) for name, (mode, id) in ordered])
-        )
+        data = b"".join([b"%b %b\0%b" % (mode, name, id) for name, (mode, id) in ordered])
+        return self.add(TREE, data, there=there)
 
     def flush(self, *, durable: bool = False) -> None:
         """Write what is new. ``durable``: wait until it would survive a power cut."""

@@ -96,3 +96,4 @@ def test_many_notes_are_spread_over_folders(objects, tmp_path):
     assert shown(tmp_path, target(1999)) == "1999"
     assert len(git(tmp_path, "ls-tree", tip).splitlines()) <= FULL + 256
     sound(tmp_path)
+    assert git(tmp_path, "fsck", "--unreachable", "--no-reflogs") == ""  # nothing half-made is kept
