@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from functools import cache
+from functools import cache as once
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,7 @@ from gati_gitops.report import FORMATS
 if TYPE_CHECKING:
     from gati_gitops.publish.message import Reference
     from gati_gitops.publish.prepare import Request, Step
+    from gati_gitops.publish.pulls import Pull
     from gati_gitops.publish.run import Published
     from gati_gitops.repo.specs import SpecsRepository
     from gati_gitops.spec.load import Specs
@@ -98,8 +99,11 @@ def command(
     Each environment gets a commit of its own, or a pull request where the project says so. Ledgers
     on the branch are obeyed: a publish never moves a rollout. Nothing to change, no commit.
     """
+    from gati_gitops.forge.choose import forge_for
+    from gati_gitops.publish.describe import Describing
     from gati_gitops.publish.guards import Allowed
-    from gati_gitops.publish.run import Writing, publish
+    from gati_gitops.publish.pulls import Hand, worst
+    from gati_gitops.publish.run import publish
     from gati_gitops.repo.commit import Signature
     from gati_gitops.repo.sign import signer
 
@@ -107,7 +111,7 @@ def command(
     here.format = format
     given = _given(specs, rev, allow_dirty=allow_dirty)
     settings = given.project.spec.commits.author
-    writing = Writing(
+    hand = Hand(
         author_of(author) or Signature(settings.name, settings.email),
         signer(os.environ, required=sign),
     )
@@ -119,12 +123,16 @@ def command(
         allowed=Allowed(allow_removals, frozenset(deletes)),
     )
     with opened(repo, branch, cache) as repository:
-        done = publish(request, repository, writing, dry_run=dry_run)
+        forge = once(lambda: forge_for(repository.address.url, os.environ))
+        describe = Describing(repository.branch)
+        done = publish(request, repository, hand, forge, describe, dry_run=dry_run)
         where = f"{repository.address}, branch {repository.branch}"
     if format == "json":
         here.format = "text"
     here.report(done.warnings)
     _say(done, where, dry_run, format)
+    if (error := worst(done.pulls)) is not None:
+        raise error
 
 
 def _given(specs: str, rev: str | None, *, allow_dirty: bool) -> Request:
@@ -146,7 +154,7 @@ def _of_revision(specs: str, rev: str) -> Request:
         raise click.UsageError(f"--rev wants specs in a Git repository, and {specs} is in none")
     commit = repository.resolve(rev)
 
-    @cache
+    @once
     def everything() -> Specs:
         files = repository.files(commit)
         session().sources = dict(files)
@@ -218,6 +226,15 @@ def _say(done: Published, where: str, dry_run: bool, format: str) -> None:
         click.echo(f"{commit[:12] or 'would commit'}  {head}", err=to_stderr)
         if dry_run:
             click.echo(body, err=to_stderr)
+    if dry_run:
+        for offer in done.prepared.offers:
+            head, _, body = offer.step.message.partition("\n\n")
+            click.echo(f"would offer   {head}\n{body}", err=to_stderr)
+    for pull in done.pulls:
+        told = " ".join(part for part in (pull.url or pull.branch, pull.why) if part)
+        click.echo(f"{pull.outcome:12}  {told}", err=to_stderr)
+        for note in pull.notes:
+            click.echo(f"  {note}", err=to_stderr)
     if done.steps:
         number = len(done.steps)
         commits = f"{number} commit{'s' * (number != 1)}"
@@ -229,8 +246,22 @@ def _data(done: Published, dry_run: bool) -> dict[str, Any]:
         "format": 1,
         "written": bool(done.steps) and not dry_run,
         "commits": [_step(step, commit) for step, commit in done.steps],
+        "pullRequests": [_pull(pull) for pull in done.pulls],
+        "offers": [_step(offer.step, "") for offer in done.prepared.offers],
         "notes": list(done.prepared.notes),
         "attempts": done.attempts,
+    }
+
+
+def _pull(pull: Pull) -> dict[str, Any]:
+    return {
+        "branch": pull.branch,
+        "outcome": pull.outcome,
+        "number": pull.number,
+        "url": pull.url,
+        "commit": pull.commit,
+        "why": pull.why,
+        "notes": list(pull.notes),
     }
 
 

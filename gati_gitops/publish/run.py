@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gati_gitops.errors import Problem
-from gati_gitops.publish.prepare import Prepared, Request, Step, prepare
+from gati_gitops.forge.model import Forge
+from gati_gitops.publish.branches import PREFIX
+from gati_gitops.publish.prepare import Offer, Prepared, Request, Step, prepare
+from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
 from gati_gitops.publish.reverts import Undone
-from gati_gitops.repo.commit import Draft, Signature, Signer
+from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.history import lowered
 from gati_gitops.repo.repository import Repository, Tip
-from gati_gitops.repo.retry import Retry
 from gati_gitops.repo.trees import GitSnapshot
-from gati_gitops.repo.writer import Written, write
+from gati_gitops.repo.writer import write
 
-BRANCHES = "gati/"
-"""How the names of our own branches begin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """Who writes, and how."""
-
-    author: Signature
-    signer: Signer | None = None
-    retry: Retry = field(default_factory=Retry)
-    clock: Callable[[], float] = time.time
+Describe = Callable[[GitSnapshot, Offer], str]
+"""The text of a pull request: what it would change on a tip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +29,7 @@ class Published:
     """Commits with their ids; without an id where nothing was written."""
     prepared: Prepared
     attempts: int = 1
+    pulls: tuple[Pull, ...] = ()
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -45,36 +37,85 @@ class Published:
 
 
 def publish(
-    request: Request, repository: Repository, writing: Writing, *, dry_run: bool = False
+    request: Request,
+    repository: Repository,
+    hand: Hand,
+    forge: Callable[[], Forge],
+    describe: Describe,
+    *,
+    dry_run: bool = False,
 ) -> Published:
-    """Bring the repository to what the specs say."""
+    """Bring the repository to what the specs say, or offer it where that needs an approval."""
     last: list[Prepared] = []
 
     def propose(tip: Tip) -> Sequence[Draft]:
         last[:] = [prepared_on(request, repository, tip)]
+        if last[0].offers and not dry_run:
+            forge()  # who can't open a pull request should hear it before anything is written
         return [step.draft(request.root) for step in last[0].steps]
 
     if dry_run:
         propose(repository.tip())
         return Published(tuple((step, "") for step in last[0].steps), last[0])
-    written: Written = write(
+    written = write(
         repository,
         propose,
-        author=writing.author,
-        signer=writing.signer,
-        retry=writing.retry,
-        clock=writing.clock,
+        author=hand.author,
+        signer=hand.signer,
+        retry=hand.retry,
+        clock=hand.clock,
     )
     prepared = last[0]
     steps = tuple(zip(prepared.steps, written.commits, strict=True))
-    return Published(steps, prepared, written.attempts)
+    pulls: tuple[Pull, ...] = ()
+    if prepared.offering:
+        base = repository.tip()
+        if base.commit != written.tip:  # somebody was here since; what waits is theirs to meet
+            prepared = prepared_on(request, repository, base)
+        pulls = _offered(request, repository, hand, forge, describe, prepared, base)
+    return Published(steps, prepared, written.attempts, pulls)
+
+
+def _offered(
+    request: Request,
+    repository: Repository,
+    hand: Hand,
+    forge: Callable[[], Forge],
+    describe: Describe,
+    prepared: Prepared,
+    base: Tip,
+) -> tuple[Pull, ...]:
+    before = base.snapshot(request.root)
+    wanted = [
+        Wanted(
+            item.environment,
+            item.group,
+            item.step.changes,
+            item.step.message,
+            item.step.message.partition("\n")[0],
+            describe(before, item),
+            item.folders,
+        )
+        for item in prepared.offers
+    ]
+    return offer(
+        repository,
+        forge,
+        base,
+        wanted,
+        request.project.spec.pull_requests,
+        hand,
+        source=request.source,
+        environments=prepared.offering,
+        root=request.root,
+    )
 
 
 def prepared_on(request: Request, repository: Repository, tip: Tip) -> Prepared:
     """What a publish comes to on a tip, with what people undid since our last commit."""
 
     def branches() -> list[GitSnapshot]:
-        names = repository.branches(BRANCHES)
+        names = repository.branches(PREFIX)
         return [repository.tip_of(name).snapshot(request.root) for name in names]
 
     return prepare(request, tip, undone_on(repository, tip, request.root), branches)

@@ -15,9 +15,12 @@ from typing import Any
 from gati_gitops.cli.publish import committed_in, request_of
 from gati_gitops.compiler import Narrowed
 from gati_gitops.disk.specs import read_specs
+from gati_gitops.forge.model import Forge
 from gati_gitops.ledger.model import Ledger
+from gati_gitops.publish.describe import Describing
 from gati_gitops.publish.guards import Allowed
-from gati_gitops.publish.run import Published, Writing, publish
+from gati_gitops.publish.pulls import Hand
+from gati_gitops.publish.run import Published, publish
 from gati_gitops.publish.verify import Verified, verify
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.commit import Signature
@@ -105,8 +108,13 @@ class World:
             request = replace(request, committed=None)
         self.clock += 60
         with self.open() as repository:
-            writing = Writing(AUTHOR, clock=lambda: self.clock)
-            return publish(request, repository, writing, dry_run=dry_run)
+            hand = Hand(AUTHOR, clock=lambda: self.clock)
+            describe = Describing(repository.branch)
+            return publish(request, repository, hand, self.forge, describe, dry_run=dry_run)
+
+    def forge(self) -> Forge:
+        """Where pull requests are opened; a world without one fails."""
+        raise AssertionError("no pull request is expected here")
 
     def release(self, files: Mapping[str, str | None], **options: Any) -> Published:
         """Merge specs and publish them."""

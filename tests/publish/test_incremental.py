@@ -197,7 +197,13 @@ def act(story: Story, action: str, name: str, gone: set[str]) -> None:
     if action == "drop":
         if name not in gone and len(gone) < 2:
             gone.add(name)
-            world.merge({f"{name}.yaml": None})
+            partial = f"environments/prod/{name}.yaml"
+            world.merge(
+                {
+                    f"{name}.yaml": None,
+                    **dict.fromkeys([partial] * (world.specs / partial).exists()),
+                }
+            )
         return
     if action == "bump":
         story.versions[name] += 1
