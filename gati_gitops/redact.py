@@ -89,7 +89,9 @@ def redact(text: str) -> str:
     """A line of a user's file, or a message, without the secrets in it."""
     if _LINE.match(text) and not text.rstrip().endswith(("{", "[", ":")):
         text = _LINE.sub(rf"\1{HIDDEN}", text)
-    return _URL_PASSWORD.sub(rf"\1{HIDDEN}\3", _TOKEN.sub(HIDDEN, text))
+    if any(hint in text for hint in _HINTS):
+        text = _TOKEN.sub(HIDDEN, text)
+    return _URL_PASSWORD.sub(rf"\1{HIDDEN}\3", text) if "://" in text else text
 
 
 def replaced(text: str, by: Callable[[str], str]) -> str:

@@ -1,6 +1,7 @@
 """Reviews made by hand: a small one with everything in it, a large one, a hostile one."""
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from enum import StrEnum
 
 from gati_gitops.errors import Place
 from gati_gitops.preview.model import (
@@ -450,3 +451,69 @@ def shop(classed=12, environments=("staging", "prod"), clusters=("eu", "us")):
 
 def nothing():
     return Review(base=Compared("origin/main"), head=Compared("HEAD"))
+
+
+def own_unit(number):
+    """A unit that no class says anything of."""
+    name = f"unit-{number:04}"
+    full = f"handler-{name}-1-0-0"
+    before = deployment("shop", full, f"registry.shop.dev/{name}:1.0.{number}", memory="256Mi")
+    after = deployment("shop", full, f"registry.shop.dev/{name}:1.1.{number}", memory="256Mi")
+    image = (f"registry.shop.dev/{name}:1.{minor}.{number}" for minor in (0, 1))
+    states = [State("Active", 100, "", "d" * 8, "base", "hpa", 2, 6)] * 2
+    change = changed(before, after, replaced(IMAGE, *image))
+    version = VersionReview("1.0.0", *states, (change,), restarts=True)
+    return UnitReview(
+        f"shop/{name}", "handler", "shop", name, Action.CHANGE, (version,), files=(f"{name}.yaml",)
+    )
+
+
+def many(number, environments=("dev", "staging", "prod"), clusters=("eu", "us")):
+    """As many units, each with a change of its own on every cluster."""
+    units = tuple(own_unit(each) for each in range(number))
+    return Review(
+        base=Compared("origin/main", "4" * 40, "shop"),
+        head=Compared("HEAD", "9" * 40, "shop"),
+        ledger="gitops@main",
+        findings=tuple(
+            Finding(
+                "image",
+                Level.DANGER if each % 50 == 0 else Level.WARNING,
+                f"image of shop/unit-{each:04} changes to 1.1.{each}",
+                tuple(
+                    target(environment, cluster, f"shop/unit-{each:04}")
+                    for environment in environments
+                    for cluster in clusters
+                ),
+                Place(f"unit-{each:04}.yaml", 9, 3),
+            )
+            for each in range(number)
+        ),
+        environments=tuple(
+            EnvironmentReview(name, tuple(ClusterReview(cluster, units) for cluster in clusters))
+            for name in environments
+        ),
+        radius=Radius(
+            len(environments), len(environments) * len(clusters), number, 0, number * 6, 0, 0, 0
+        ),
+    )
+
+
+def spoiled(value, spoil):
+    """The same review with every text in it changed, but not what the program itself says."""
+    if isinstance(value, StrEnum) or value in (None, ""):
+        return value
+    if isinstance(value, str):
+        return spoil(value)
+    if is_dataclass(value):
+        fixed = {"code", "change_class"}
+        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(
+            value,
+            **{name: one if name in fixed else spoiled(one, spoil) for name, one in found.items()},
+        )
+    if isinstance(value, dict):
+        return {spoil(key): spoiled(one, spoil) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(spoiled(one, spoil) for one in value)
+    return value

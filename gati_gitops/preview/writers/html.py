@@ -20,9 +20,8 @@ from typing import Any
 
 from gati_gitops.preview.model import ObjectChange, Review
 from gati_gitops.preview.writers import words
-from gati_gitops.preview.writers.page_data import Bodies, page_data
+from gati_gitops.preview.writers.page_data import Bodies, clean, page_data
 from gati_gitops.preview.writers.text import write_text
-from gati_gitops.redact import redact
 from gati_gitops.report.clean import safe
 
 Origins = Callable[[ObjectChange], Mapping[str, str]]
@@ -41,7 +40,7 @@ _POLICY = (
 def write_html(review: Review, *, origins: Origins | None = None) -> str:
     """The whole page. ``origins`` is asked for each object, for what shows under the pointer."""
     bodies = Bodies(origins)
-    data = page_data(review, bodies)
+    data = clean(page_data(review, bodies))
     script, style = _program(_SCRIPTS, "js"), _program(_STYLES, "css")
     parts = {
         "policy": _POLICY.format(script=_hash(script), style=_hash(style)),
@@ -71,7 +70,7 @@ def _plain(review: Review) -> str:
 
 def _json(data: Any) -> str:
     """JSON without a sign that HTML knows, in plain ASCII; nothing in it can end its element."""
-    text = redact(json.dumps(data, separators=(",", ":")))
+    text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -93,10 +93,12 @@ def _pieces(review: Review) -> Iterator[Piece]:
 
 
 def _later(piece: Piece) -> Piece:
-    """One of very many: its line waits for what is worth more."""
-    return replace(
-        piece, lengths=tuple((max(rank, Rank.MORE_LINES), text) for rank, text in piece.lengths)
+    """One of very many: its line waits for what is worth more, unless it is itself."""
+    later = tuple(
+        (rank if rank <= Rank.DANGEROUS else max(rank, Rank.MORE_LINES), text)
+        for rank, text in piece.lengths
     )
+    return replace(piece, lengths=later)
 
 
 def _head(review: Review) -> Iterator[Piece]:

@@ -48,7 +48,7 @@ class Bodies:
         return {key: self._number(value) for key, value in found.items() if value}
 
     def _number(self, value: Any) -> int:
-        text = redact(json.dumps(value, separators=(",", ":")))
+        text = json.dumps(clean(value), separators=(",", ":"))
         return self._numbers.setdefault(text, len(self._numbers))
 
     def chunks(self) -> list[Json]:
@@ -62,6 +62,15 @@ class Bodies:
                 packed.append(_chunk(first, texts))
                 texts, first = [], number + 1
         return [*packed, _chunk(first, texts)] if texts else packed
+
+
+def clean(value: Any) -> Any:
+    """The value with nothing in its texts that looks like a secret, whoever let it through."""
+    if isinstance(value, str):
+        return "\n".join(map(redact, value.split("\n"))) if "\n" in value else redact(value)
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    return [clean(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _chunk(first: int, texts: list[str]) -> Json:
@@ -233,4 +242,4 @@ def _field(field: FieldChange) -> list[Any]:
     """Path, lines with signs, class; the lines are the class's own where there is one."""
     if field.change_class:
         return [field.shown, [], field.change_class]
-    return [field.shown, [sign + text for sign, text in words.rows_of(field)]]
+    return [field.shown, [sign + redact(text) for sign, text in words.rows_of(field)]]

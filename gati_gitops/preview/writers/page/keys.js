@@ -32,7 +32,7 @@ function onKey(event) {
     if (event.key === "?") byId("keys").close();
     return;
   }
-  const act = ACTS[event.key] || (/^[0-9]$/.test(event.key) && (() => byNumber(Number(event.key))));
+  const act = (Object.hasOwn(ACTS, event.key) && ACTS[event.key]) || (/^[0-9]$/.test(event.key) && (() => byNumber(Number(event.key))));
   if (act) {
     event.preventDefault();
     act();
@@ -88,7 +88,7 @@ const THEMES = { auto: ["dark", "‚óê", "as the system says"], dark: ["light", "‚
 let theme = "auto";
 
 function setTheme(name) {
-  theme = THEMES[name] ? name : "auto";
+  theme = Object.hasOwn(THEMES, name) ? name : "auto";
   document.documentElement.dataset.theme = theme;
   const [, sign, word] = THEMES[theme];
   const button = fill(byId("theme"), sign);

@@ -6,15 +6,20 @@ function draw() {
   drawNav();
   const item = current();
   const sight = `${state.route}|${state.view}|${item ? reviewed.has(item.key) : [state.query, ...state.environments, ...state.levels]}`;
-  if (sight === drawn) return;
-  drawn = sight;
+  if (sight !== drawn) {
+    drawn = sight;
+    drawSight(item);
+  }
+  markSearched();
+}
+
+function drawSight(item) {
   hideTip();
   const main = byId("main");
   const one = state.route.startsWith("class/") ? CLASSES.get(decodeURIComponent(state.route.slice(6))) : null;
   if (item) fill(main, unitSight(item));
   else if (one) fill(main, el("header.hero", {}, el("p.crumbs", {}, el("a.link", { href: address("") }, "Overview")), el("h1", {}, one.title), el("p", {}, one.reach)), classCard(one, true));
   else fill(main, overview());
-  markSearched(main);
 }
 
 function arrive() {
@@ -30,13 +35,13 @@ function arrive() {
 }
 
 // Shows where the words that were searched for stand, without touching the document.
-function markSearched(main) {
+function markSearched() {
   if (!globalThis.Highlight || !CSS.highlights) return;
   CSS.highlights.delete("searched");
   const words = searched().filter((word) => word.length > 1);
   if (!words.length) return;
   const ranges = [];
-  const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  const walk = document.createTreeWalker(byId("main"), NodeFilter.SHOW_TEXT);
   while (walk.nextNode() && ranges.length < 2000) {
     const text = walk.currentNode.data.toLowerCase();
     for (const word of words) {

@@ -7,7 +7,7 @@ function listRows() {
   const out = [];
   let environment;
   let clusters;
-  for (const item of shown) {
+  for (const [position, item] of shown.entries()) {
     if (item.environment !== environment) {
       environment = item.environment;
       clusters = undefined;
@@ -18,7 +18,7 @@ function listRows() {
       clusters = here;
       out.push({ sub: here });
     }
-    out.push({ item });
+    out.push({ item, position });
   }
   return out;
 }
@@ -28,7 +28,8 @@ function drawNav() {
   rows = listRows();
   const units = new Set(shown.filter((item) => item.unit).map((item) => item.unit)).size;
   const done = shown.filter((item) => reviewed.has(item.key)).length;
-  fill(byId("count"), shown.length === ITEMS.length ? "" : `${plural(units, "unit")} found`, shown.length === ITEMS.length ? plural(units, "unit") : "", done ? ` · ${done} of ${shown.length} reviewed` : "");
+  const narrowed = shown.length < ITEMS.length ? " found" : "";
+  fill(byId("count"), plural(units, "unit"), narrowed, done > 0 && ` · ${done} of ${shown.length} reviewed`);
   drawRows();
 }
 
@@ -39,7 +40,7 @@ function drawRows() {
   const space = el("div.space", { role: "list" });
   space.style.height = `${rows.length * ROW}px`;
   for (let at = first; at < last; at += 1) {
-    const node = navRow(rows[at], at);
+    const node = navRow(rows[at]);
     node.style.transform = `translateY(${at * ROW}px)`;
     space.append(node);
   }
@@ -48,14 +49,14 @@ function drawRows() {
   if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
 
-function navRow({ head, sub, item }, at) {
+function navRow({ head, sub, item, position }) {
   if (head !== undefined) return el("div.row.env", { role: "presentation" }, head);
   if (sub !== undefined) return el("div.row.clusters", { role: "presentation", title: sub }, sub);
   const current = item.key === state.route;
   const number = objectsOf(item.data).length;
   return el(
     `div.row${item.data.plain ? ".plain" : ""}${current ? ".current" : ""}`,
-    { role: "listitem", "aria-setsize": String(shown.length), "aria-posinset": String(shown.indexOf(item) + 1) },
+    { role: "listitem", "aria-setsize": String(shown.length), "aria-posinset": String(position + 1) },
     el(
       "a",
       { href: address(item.key), "data-key": item.key, "aria-current": current ? "page" : null, title: titleOf(item) },

@@ -122,7 +122,7 @@ function pathText(path) {
 function originOf(origins, path) {
   if (!origins) return null;
   for (let here = path; here; here = here.replace(/(\.[^.[\]]+|\[[^\]]*\]|^[^.[]+)$/, "")) {
-    if (origins[here]) return origins[here];
+    if (Object.hasOwn(origins, here)) return origins[here];
   }
   return null;
 }

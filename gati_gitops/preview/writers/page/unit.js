@@ -127,6 +127,7 @@ function objectContent(object) {
       if (view === "fields") {
         if (origins) fill(box, fieldList(object.fields, origins), noiseOf(object));
       } else fill(box, yamlDifference(yamlLines(before), yamlLines(after), view, origins));
+      if (state.query) markSearched();
     },
     () => view !== "fields" && fill(box, fieldList(object.fields || []), el("p.dim", {}, "This browser can't unpack whole objects.")),
   );
