@@ -42,7 +42,8 @@ _HIDDEN = re.compile(
 )
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _NAME = re.compile(r"[\w\s!#$%&'*+/^`{|}~-]+\Z")
-_EMAIL = re.compile(r"[^\s<>@\"(),:;\\\[\]]+@[^\s<>@\"(),:;\\\[\]]+\Z")
+_ATOM = r"[^\s<>@\"(),:;\\\[\].]+"
+_EMAIL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_ATOM}(?:\.{_ATOM})*\Z")
 
 
 @dataclass(frozen=True, slots=True)
