@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.tools import MISSING
 
+pytest_plugins = ["tests.servers.fixtures"]
+
 # A shared machine is slow at times, and that is no fault of the code.
 settings.register_profile(
     "default", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]

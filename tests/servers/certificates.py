@@ -1,6 +1,6 @@
 """A certificate authority that nobody but a test trusts."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from pathlib import Path
 
@@ -47,13 +47,13 @@ def _name(text: str) -> x509.Name:
 
 
 def _certificate(subject, issuer, key) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=2))
     )
