@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("validate", "disk", "compile", "render")
+BENCHES = ("validate", "disk", "compile", "render", "repo")
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pygit2
@@ -134,18 +135,13 @@ class Objects:
         return found
 
     def _sync(self, ids: Iterable[bytes]) -> None:
+        """Force files to disk, as git does under `core.fsync=loose-object`."""
         folder = object_folder(self.git)
         for id in ids:
             name = id.hex()
-            path = folder / name[:2] / name[2:]
-            if not path.exists():
-                continue  # it was there before, in a pack
-            for place in (path, path.parent):
-                descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            # What was there before may be in a pack.
+            with suppress(FileNotFoundError), (folder / name[:2] / name[2:]).open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def open_git(path: str) -> pygit2.Repository:
