@@ -25,6 +25,7 @@ from gati_gitops.preview.model import (
 )
 from gati_gitops.preview.names import Names, abstract
 from gati_gitops.preview.pair import Changed
+from gati_gitops.preview.renames import serving
 from gati_gitops.preview.words import class_title
 
 STRAY = 5
@@ -32,6 +33,7 @@ STRAY = 5
 
 Role = tuple[str, str, str, str]
 """Group and kind, action, and name of an object without what is its unit's and version's."""
+Others = tuple[tuple[str, str], ...]
 Made = tuple[ChangeClass, tuple[str, ...]]
 """A class, and the keys of its atoms."""
 
@@ -96,7 +98,7 @@ class _Finder:
         self._atoms: dict[str, _Atom] = {}
         self.spots: list[_Spot] = []
         self._keys: dict[tuple[int, Role, int, int], tuple[str, FieldChange]] = {}
-        self._names: dict[tuple[UnitId, str], Names] = {}
+        self._names: dict[tuple[UnitId, str, Others], Names] = {}
         self._nameless = Names({})
 
     def add(self, target: Target, changed: Changed, unit: UnitDraft | None) -> None:
@@ -123,13 +125,14 @@ class _Finder:
         version = changed.group[1]
         old = unit.before.plan.unit if unit.before is not None else unit.unit
         was = unit.versions.get(version) or unit.like.get(version, version)
-        after = self._named(unit.unit if unit.after is not None else old, version)
-        return self._named(old, was), after
+        now = unit.unit if unit.after is not None else old
+        others = () if version else _versions(unit)
+        return self._named(old, was, others), self._named(now, version, others)
 
-    def _named(self, unit: UnitId, version: str) -> Names:
-        key = (unit, version)
+    def _named(self, unit: UnitId, version: str, others: Others) -> Names:
+        key = (unit, version, others)
         if key not in self._names:
-            self._names[key] = Names.of(unit, version)
+            self._names[key] = Names.of(unit, version, dict(others))
         return self._names[key]
 
     def _abstract(
@@ -196,6 +199,13 @@ class _Finder:
             (*map(str, atom.change.path), str(atom.change.op)) for atom in atoms if atom.change
         ]
         return _digest([atoms[0].role, sorted(changes)])
+
+
+def _versions(unit: UnitDraft) -> Others:
+    """In objects of a unit as a whole: the version that serves, and the one that is to."""
+    old, new = serving(unit.before), unit.after.plan.target if unit.after is not None else ""
+    found = {old: "{serving}"} if old == new else {old: "{serving}", new: "{next}"}
+    return tuple((id, shown) for id, shown in found.items() if id)
 
 
 def _without_strays(made: Iterable[Made]) -> list[Made]:

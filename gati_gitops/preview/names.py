@@ -26,12 +26,12 @@ class Names:
     _pattern: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
-    def of(unit: UnitId, version: str = "") -> Names:
+    def of(unit: UnitId, version: str = "", others: Mapping[str, str] | None = None) -> Names:
+        """Names of a unit and a version; ``others`` are further ids and what stands for them."""
         words = {unit.name: "{unit}", unit.namespace: "{namespace}"}
         words |= {unit.folder: "{object}", unit.object_name: "{object}"}
-        if version:
-            words |= {version: "{version}", slug(version): "{version}"}
-            words[unit.version_name(version)] = "{object}-{version}"
+        for id, shown in {**({version: "{version}"} if version else {}), **(others or {})}.items():
+            words |= {id: shown, slug(id): shown, unit.version_name(id): "{object}-" + shown}
         long = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
         either = "|".join(map(re.escape, long))
         pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if long else None

@@ -62,36 +62,56 @@ class Raw:
         return place_of((self.layer,), path, of_key=of_key)
 
 
-def gather(files: Iterable[tuple[str, bytes]]) -> tuple[list[Raw], list[Problem], bool]:
-    """Every document of ours in every file, what is wrong already, and whether none is missing."""
+Gathered = tuple[list[Raw], list[Problem], bool]
+"""Documents of ours, what is wrong already, and whether none is missing."""
+
+
+def gather(
+    files: Iterable[tuple[str, bytes]], known: dict[tuple[str, bytes], Gathered] | None = None
+) -> Gathered:
+    """Every document of ours in every file. What is ``known`` of a file is not read again."""
     raws: list[Raw] = []
     problems: list[Problem] = []
     whole = True
-    for file, content in sorted(files):
-        if content.startswith(GENERATED):
+    for pair in sorted(files):
+        here = known.get(pair) if known is not None else None
+        if here is None:
+            here = _gather(*pair)
+            if known is not None:
+                known[pair] = here
+        raws += here[0]
+        problems += here[1]
+        whole = whole and here[2]
+    return raws, problems, whole
+
+
+def _gather(file: str, content: bytes) -> Gathered:
+    """Every document of ours in one file."""
+    if content.startswith(GENERATED):
+        return [], [], True
+    reading = read(content, file)
+    raws: list[Raw] = []
+    problems = [*reading.problems]
+    whole = not reading.problems
+    foreign: Problem | None = None
+    for document in reading.documents:
+        if document.value is None and not document.problems:
             continue
-        reading = read(content, file)
-        problems += reading.problems
-        whole = whole and not reading.problems
-        foreign: Problem | None = None
-        for document in reading.documents:
-            if document.value is None and not document.problems:
-                continue
-            layer = Layer(file, document.number, content)
-            if not _is_ours(document.value):
-                foreign = foreign or _foreign(document, layer)
-                continue
-            problems += document.problems
-            found = list(_header(document.value, layer))
-            problems += found
-            if any(problem.code == "unknown-kind" for problem in found):
-                whole = False
-                continue
-            raw = _raw(document, layer, (*document.problems, *found))
-            problems += _oddities(raw)
-            raws.append(raw)
-        if foreign is not None:
-            problems.append(foreign)
+        layer = Layer(file, document.number, content)
+        if not _is_ours(document.value):
+            foreign = foreign or _foreign(document, layer)
+            continue
+        problems += document.problems
+        found = list(_header(document.value, layer))
+        problems += found
+        if any(problem.code == "unknown-kind" for problem in found):
+            whole = False
+            continue
+        raw = _raw(document, layer, (*document.problems, *found))
+        problems += _oddities(raw)
+        raws.append(raw)
+    if foreign is not None:
+        problems.append(foreign)
     return raws, problems, whole
 
 

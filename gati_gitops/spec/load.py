@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from gati_gitops.errors import Place, Problem, SpecsInvalid
 from gati_gitops.spec.explain import Fault, explain, faults
-from gati_gitops.spec.gather import KINDS, Key, Raw, gather
+from gati_gitops.spec.gather import KINDS, Gathered, Key, Raw, gather
 from gati_gitops.spec.kinds import GatiHandler, GatiModule, GatiVersion
 from gati_gitops.spec.project import GatiProject, default_project
 from gati_gitops.spec.sound import sound
@@ -71,24 +71,37 @@ class Specs:
         )
 
 
-def load(files: Iterable[tuple[str, bytes]]) -> Specs:
+@dataclass(slots=True)
+class Known:
+    """What earlier loads have read and checked: the same bytes give the very same documents."""
+
+    files: dict[tuple[str, bytes], Gathered] = field(default_factory=dict, repr=False)
+    entries: dict[tuple[int, ...], tuple[_Entry, list[Problem]]] = field(
+        default_factory=dict, repr=False
+    )
+
+
+def load(files: Iterable[tuple[str, bytes]], known: Known | None = None) -> Specs:
     """Check everything; raises SpecsInvalid with all problems, warnings included."""
-    specs, problems = examine(files)
+    specs, problems = examine(files, known)
     if specs is None or any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     return specs
 
 
-def examine(files: Iterable[tuple[str, bytes]]) -> tuple[Specs | None, list[Problem]]:
+def examine(
+    files: Iterable[tuple[str, bytes]], known: Known | None = None
+) -> tuple[Specs | None, list[Problem]]:
     """Every problem, and those of the specs that no error has to do with.
 
     Rules across documents can be checked on these. None where a fault may have hidden a document.
     """
     files = sorted(files)
-    raws, problems, whole = gather(pair for pair in files if not is_template(pair[0]))
+    specs_files = (pair for pair in files if not is_template(pair[0]))
+    raws, problems, whole = gather(specs_files, known.files if known is not None else None)
     templates = [read_template(*pair) for pair in files if is_template(pair[0])]
     problems += [problem for problem in templates if isinstance(problem, Problem)]
-    checked = _Checked(problems)
+    checked = _Checked(problems, known.entries if known is not None else {})
     projects = [raw for raw in raws if raw.kind == "GatiProject"]
     project_doc = checked.project(projects)
     clusters = _clusters(projects, project_doc)
@@ -128,8 +141,11 @@ class _Entry:
 class _Checked:
     """What has been checked so far. Problems go into the list that was given."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(
+        self, problems: list[Problem], known: dict[tuple[int, ...], tuple[_Entry, list[Problem]]]
+    ) -> None:
         self._problems = problems
+        self._known = known
         self._bases: dict[Key, _Entry] = {}
         self._on: dict[tuple[str, str], dict[Key, _Entry]] = {}
 
@@ -205,6 +221,21 @@ class _Checked:
         below: _Entry | None = None,
     ) -> _Entry:
         """Check a document against its model; a fault that was there before is not told again."""
+        whose = tuple(id(layer) for layer in layers)  # they say all that there is to say
+        if whose not in self._known:
+            self._known[whose] = self._checked(kind, layers, data, raw, below)
+        entry, problems = self._known[whose]
+        self._problems += problems
+        return entry
+
+    def _checked(
+        self,
+        kind: str,
+        layers: tuple[Layer, ...],
+        data: dict[str, Any],
+        raw: Raw,
+        below: _Entry | None,
+    ) -> tuple[_Entry, list[Problem]]:
         model, found = _validate(KINDS[kind], data)
         known = {fault.identity for fault in below.faults} if below else set()
         new = [fault for fault in found if fault.identity not in known]
@@ -212,12 +243,12 @@ class _Checked:
         if any(problem.code in ("yaml-alias", "yaml-key") for problem in raw.problems):
             new = [fault for fault in new if fault.type != "missing"]
         told = {p.field for p in raw.problems if p.field and p.code != "yaml-duplicate-key"}
-        self._problems += [p for p in explain(KINDS[kind], new, layers) if p.field not in told]
+        problems = [p for p in explain(KINDS[kind], new, layers) if p.field not in told]
         doc = None
         if model is not None:
             files = tuple(dict.fromkeys(layer.file for layer in layers))
             doc = Doc(layers[0].file, layers[0].number, model, data, files, layers)
-        return _Entry(kind, layers, data, found, doc)
+        return _Entry(kind, layers, data, found, doc), problems
 
     def _twice(self, raw: Raw, first: Place, what: str, remedy: str) -> None:
         self._problems.append(

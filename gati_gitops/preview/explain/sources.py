@@ -1,6 +1,7 @@
 """Sources: the fields of documents that rules name, and whether somebody wrote them.
 
 ``.port``                 a field of the version's spec: of its GatiVersion, else of its handler
+``@v1|.port``             a field of the spec of version v1
 ``id weight tier …``      what handlers and GatiVersions call differently
 ``unit:spec.handlerPath`` a field of the unit's own document
 ``project:spec.sync``     a field of gati.yaml
@@ -70,6 +71,9 @@ class Found:
 
 def find(scope: Scope, source: str) -> Found | None:
     """A source as it is here; None where it says nothing of this place."""
+    if source.startswith("@"):  # of a version that is named
+        id_, _, source = source[1:].partition("|")
+        return find(scope.of_version(id_), source)
     if source.startswith("."):
         return _of_docs(scope, list(scope.docs), (f"spec{source}",))
     if source in _WORDS:

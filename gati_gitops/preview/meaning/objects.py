@@ -43,8 +43,11 @@ def pruned(unit: UnitScene) -> Iterator[Finding]:
     """What goes, a sentence for each version; what holds data apart."""
     lost: dict[str, list[ObjectChange]] = {}
     for version, change in unit.changes():
-        if change.action in (Action.DELETE, Action.RENAME):
+        if change.action is Action.DELETE:
             lost.setdefault(version, []).append(change)
+        elif change.action is Action.RENAME and not (unit.scene.first and version):
+            was = unit.draft.versions.get(version, version)
+            lost.setdefault(was, []).append(change)
     for version, changes in lost.items():
         kept = [c for c in changes if c.action is Action.DELETE]
         for change in kept:

@@ -18,6 +18,9 @@ def weights(unit: UnitScene) -> Iterator[Finding]:
     if unit.before is None or unit.after is None or unit.after.plan.route is None:
         return
     before, after = shares(unit.before), shares(unit.after)
+    if unit.scene.first:  # what replaces another version takes over its traffic step by step
+        now = {was: version for version, was in unit.draft.versions.items()}
+        before = {now.get(version, version): weight for version, weight in before.items()}
     moved = [v for v in sorted(before | after) if before.get(v, 0) != after.get(v, 0)]
     if not moved:
         return

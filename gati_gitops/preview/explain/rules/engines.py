@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gati_gitops.preview.explain.rule import rule
+from gati_gitops.preview.explain.rule import chosen, rule
 
 _SYNC = "project:spec.sync"
 _ENGINE_DEFAULT = "a cluster without an engine has Argo CD"
@@ -39,9 +39,10 @@ _ARGOCD = (
 
 _APPLICATION = (
     *_ARGOCD,
-    rule(
+    chosen(
         "metadata.annotations.$k", "which folders matter to it, so that others cause no work",
-        "project:spec.output.root", default="the output is the repository's root",
+        lambda scope, value: () if value == "." else ("project:spec.output.root",),
+        "the output is the repository's root",
     ),
     rule("spec.project", "the AppProject with its rights", "env:", also=("cluster:",)),
     rule("spec.source.repoURL", _REPOSITORY, f"{_SYNC}.repository"),

@@ -8,7 +8,7 @@ from typing import Any
 from gati_gitops.ledger.model import DEPLOYED
 from gati_gitops.plan.calls import rules as outbound_rules
 from gati_gitops.plan.model import PlannedVersion
-from gati_gitops.plan.naming import UNIT_LABEL
+from gati_gitops.plan.naming import UNIT_LABEL, UnitId
 from gati_gitops.plan.reach import Outbound
 from gati_gitops.preview.explain.rule import Choose, Sources, chosen, rule
 from gati_gitops.preview.explain.rules.head import API_DEFAULT, KIND, LABELS
@@ -27,13 +27,20 @@ def _deployed(scope: Scope) -> Iterator[PlannedVersion]:
             yield version
 
 
-def _called(scope: Scope) -> list[str]:
-    """Modules, as their pods are labelled, in the order of their rules."""
-    found = {(c.namespace, c.unit.object_name) for v in _deployed(scope) for c in v.calls}
-    return [name for _, name in sorted(found)]
+def _called(scope: Scope) -> list[tuple[str, str]]:
+    """Modules, by namespace and as their pods are labelled, in the order of their rules."""
+    return sorted({(c.namespace, c.unit.object_name) for v in _deployed(scope) for c in v.calls})
 
 
-_MODULE = {"port": "spec.port", "namespace": "metadata.namespace"}
+def _reference(scope: Scope, namespace: str, name: str) -> Sources:
+    """The entry of ``modules`` by which a version calls a module."""
+    for version in scope.linked.versions if scope.linked else ():
+        for number, entry in enumerate(version.workload.modules if version.workload else ()):
+            where, slash, called = entry.rpartition("/")
+            home = where if slash else scope.unit.namespace if scope.unit else ""
+            if (home, UnitId(home, "module", called).object_name) == (namespace, name):
+                return (f"@{version.id}|.modules[{number}]",)
+    return ()
 
 
 # -- out -----------------------------------------------------------------------------------------
@@ -45,28 +52,30 @@ def _egress(part: str) -> Choose:
     def choose(scope: Scope, value: Any) -> Sources:
         number = scope.bound["indexes"][0]
         if number == 0:
-            return (f"network:dns.{part if part in ('port', 'cidr') else 'namespace'}",)
+            return () if part == "protocol" else (f"network:dns.{part}",)
         called = _called(scope)
         if number <= len(called):
-            return (f"module/{called[number - 1]}:{_MODULE.get(part, 'metadata.name')}", ".modules")
+            if part == "protocol":
+                return ()
+            if part == "port":
+                return (f"module/{called[number - 1][1]}:spec.port",)
+            return _reference(scope, *called[number - 1])
         fence = scope.plan.fence.egress if scope.plan and scope.plan.fence else ()
         own = [rule_ for version in _deployed(scope) for rule_ in version.egress]
         rules_ = list(dict.fromkeys((*fence, *own)))
-        number -= 1 + len(called)
-        if number >= len(rules_):
-            return (".egress",)
-        found = rules_[number]
+        found = rules_[number - 1 - len(called)]
         if found in fence:
-            return (f"network:egress[{fence.index(found)}]{_part(part)}",)
+            return (f"network:egress[{fence.index(found)}].{_word(found, part)}",)
         return _own(scope, found, part)
 
     return choose
 
 
-def _part(part: str) -> str:
-    return {"port": ".ports", "protocol": ".protocol", "cidr": ".cidr", "unit": ".unit"}.get(
-        part, ".namespace" if part == "namespace" else ""
-    )
+def _word(rule_: Outbound, part: str) -> str:
+    """The word of a rule in a spec that a part of a policy is made from."""
+    if rule_.to and part in ("cidr", "namespace"):
+        return "to"
+    return {"port": "ports"}.get(part, part)
 
 
 def _own(scope: Scope, wanted: Outbound, part: str) -> Sources:
@@ -75,11 +84,8 @@ def _own(scope: Scope, wanted: Outbound, part: str) -> Sources:
         declared = version.workload.egress if version.workload else []
         for number, rule_ in enumerate(declared):
             if outbound_rules([rule_]) == (wanted,):
-                place = f"egress[{number}]"
-                if wanted.to and part in ("cidr", "namespace"):
-                    return (f".{place}.to",)
-                return (f".{place}{_part(part)}",)
-    return ("unit:spec.capabilities",)
+                return (f"@{version.id}|.egress[{number}].{_word(wanted, part)}",)
+    return () if part == "protocol" else ("unit:spec.capabilities",)
 
 
 # -- in ------------------------------------------------------------------------------------------
@@ -116,7 +122,13 @@ def _in_port(scope: Scope, value: Any) -> Sources:
     scraped = scope.plan.scraped if scope.plan else None
     if _caller(scope) == "metrics" and scraped and not scraped.port_name:
         return ("unit:spec.metrics.port",)
-    return (".port",)
+    return _ports(scope, value)
+
+
+def _ports(scope: Scope, value: Any) -> Sources:
+    """The version that has a port; several may share one."""
+    ids = [version.id for version in _deployed(scope) if version.port == value]
+    return tuple(f"@{id_}|.port" for id_ in ids)
 
 
 def _is_grant(scope: Scope) -> bool:
@@ -170,7 +182,7 @@ _POLICY = (
         "spec.egress[].to[].ipBlock.except[]",
         "addresses that mean something else in every network, the cloud's own among them",
     ),
-    chosen("spec.egress[].to[].namespaceSelector", "pods of the cluster", _egress("cidr")),
+    chosen("spec.egress[].to[].namespaceSelector", "pods of the cluster", _egress("namespace")),
     chosen(
         f"spec.egress[].to[].namespaceSelector.matchLabels{_LABEL}",
         "a namespace whose pods the unit may call", _egress("namespace"), _DNS_DEFAULT,

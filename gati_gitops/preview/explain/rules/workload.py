@@ -53,10 +53,30 @@ def _resource(part: str) -> Choose:
 
 def _variable(scope: Scope, value: Any) -> Sources:
     """What a spec says wins over where modules are."""
+    host = str(scope.bound.get("n")).endswith("_HOST")
+    return (".env.$n", *(reference(scope) if host else ("module:spec.port",)))
+
+
+def _variable_name(scope: Scope, value: Any) -> Sources:
+    """The runtime's own variables are there whether a spec sets them or not."""
+    module = scope.linked.module if scope.linked else None
+    own = {"GATI_VERSION", "HOST", "PORT"}
+    own |= {"NODE_ENV"} if module is None or module.module_type == "node" else set()
+    own |= {"WASM_RUNTIME"} if module is not None and module.module_type == "wasm" else set()
+    if value == "GATI_TRANSFORMERS":
+        return ("transformers",)
+    return () if value in own else (".env.$n", ".envRefs.$n")
+
+
+def reference(scope: Scope, value: Any = None) -> Sources:
+    """The entry of ``modules`` that a variable is about."""
     name = str(scope.bound.get("n"))
-    if not name.startswith("GATI_MODULE_"):
-        return (".env.$n",)
-    return (".env.$n", "module:metadata.name" if name.endswith("_HOST") else "module:spec.port")
+    workload = scope.version.workload if scope.version else None
+    for number, entry in enumerate(workload.modules if workload else ()):
+        spelled = entry.rpartition("/")[2].upper().replace("-", "_")
+        if name.startswith(f"GATI_MODULE_{spelled}_"):
+            return (f".modules[{number}]",)
+    return (".modules",)
 
 
 def _resource_default(part: str) -> str:
@@ -198,18 +218,15 @@ _VARIABLES = (
         f"{_ENV}[name=$n].valueFrom.fieldRef.fieldPath", "the field of the pod it comes from",
         ".envRefs.$n.field",
     ),
-    rule(
-        f"{_ENV}[name=GATI_MODULE_*].name", "where a module that it calls is found", ".modules",
+    chosen(
+        f"{_ENV}[name=$n@GATI_MODULE_*].name", "where a module that it calls is found", reference
     ),
     chosen(
         f"{_ENV}[name=$n@GATI_MODULE_*].value", "where a module that it calls is found", _variable,
-        also=(".modules",),
+        also=reference,
     ),
     rule(f"{_ENV}[name=$n].value", "a variable of the spec", ".env.$n"),
-    rule(
-        f"{_ENV}[name=$n].name", "a variable of the framework's runtime",
-        ".env.$n", ".envRefs.$n",
-    ),
+    chosen(f"{_ENV}[name=$n].name", "a variable of the framework's runtime", _variable_name),
 )  # fmt: skip
 
 _FROM = f"{_BOX}.envFrom[]"
