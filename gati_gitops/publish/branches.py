@@ -82,10 +82,9 @@ def read_branch(
 
 
 def _made_by_us(commit: Commit, author: Signature, known: str) -> bool:
-    """Whether a commit is as we made it: an amended one names another committer."""
-    if not is_ours(commit) or commit.committer != commit.author:
-        return False
-    return commit.id == known or commit.committer.email == author.email
+    """Whether a commit is as we made it: one that a person amended names another committer."""
+    by_us = commit.id == known or commit.committer.email == author.email
+    return is_ours(commit) and by_us
 
 
 def _commit(repository: Repository, objects: Objects, child: Commit, id: str) -> Commit:

@@ -92,10 +92,10 @@ def test_drafts_begin_and_end(world):
 def test_one_comment_is_updated_in_place(world):
     world.push(BRANCH)
     number = world.forge.open(BRANCH, "main", TEXT).pull.number
+    # By whoever the token belongs to, so it could be changed: but it only quotes our mark.
+    world.say(number, "> <!-- gati-gitops comment: preview -->\n> text\n\nWhy?", "gati-bot")
     world.forge.comment_in_place(number, "preview", "the first")
     world.forge.comment_in_place(number, "verify", "another thing")
-    # A quotation of ours, and a comment of somebody else that pretends to be it.
-    world.say(number, "> <!-- gati-gitops comment: preview -->\n> the first\n\nWhy?")
     world.forge.comment_in_place(number, "preview", "the second")
     world.forge.comment_in_place(number, "preview", "the second")
     texts = world.comments(number)
