@@ -127,7 +127,7 @@ class Output:
         """The compiler versions that wrote a source's part of an environment."""
         prefix = f"overlays/{env}/sources/{source}/"
         records = [self.record(path) for path in self._paths if path.startswith(prefix)]
-        return {str(record.get("compiler", "")) for record in records}
+        return {str(record["compiler"]) for record in records if "compiler" in record}
 
     def record(self, path: str) -> Mapping[str, Any]:
         """A file that remembers something; empty if it is not there."""

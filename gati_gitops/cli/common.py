@@ -113,13 +113,18 @@ def wants_colour(stream: IO[Any]) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def _narrowing(name: str, what: str) -> Any:
+    return click.option(
+        name, multiple=True, metavar="NAME", help=f"Only this {what}; may be repeated."
+    )
+
+
+environment_option = _narrowing("--env", "environment")
+
+
 def narrowing(command: Any) -> Any:
     """The options that narrow a verb to environments and clusters."""
-    for name, what in (("--cluster", "cluster"), ("--env", "environment")):
-        command = click.option(
-            name, multiple=True, metavar="NAME", help=f"Only this {what}; may be repeated."
-        )(command)
-    return command
+    return environment_option(_narrowing("--cluster", "cluster")(command))
 
 
 def narrowed(project: GatiProject, env: tuple[str, ...], cluster: tuple[str, ...]) -> Narrowed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
+from gati_gitops.cli.common import environment_option, load_specs, narrowed, session, specs_argument
 from gati_gitops.cli.repository import author_of, author_option, opened, repository_options
 from gati_gitops.report import FORMATS
 
@@ -43,7 +43,7 @@ failed, 5 refused: the deletion budget, a foreign file, a claimed unit, another 
 )
 @specs_argument
 @repository_options
-@narrowing
+@environment_option
 @author_option
 @click.option("--dry-run", is_flag=True, help="Say what would be committed; write nothing.")
 @click.option("--upgrade", is_flag=True, help="Write over the output of another compiler version.")
@@ -82,7 +82,6 @@ def command(
     branch: str | None,
     cache: str | None,
     env: tuple[str, ...],
-    cluster: tuple[str, ...],
     author: str | None,
     dry_run: bool,
     upgrade: bool,
@@ -117,7 +116,7 @@ def command(
     )
     request = replace(
         given,
-        narrowed=narrowed(given.project, env, cluster),
+        narrowed=narrowed(given.project, env, ()),
         upgrade=upgrade,
         discard=discard,
         allowed=Allowed(allow_removals, frozenset(deletes)),

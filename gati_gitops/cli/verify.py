@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gati_gitops.cli.common import load_specs, narrowed, narrowing, session, specs_argument
+from gati_gitops.cli.common import environment_option, load_specs, narrowed, session, specs_argument
 from gati_gitops.cli.repository import opened, repository_options
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Exit codes: 0 every path is what the specs and ledgers say, 1 some are not, 4 Gi
 )
 @specs_argument
 @repository_options
-@narrowing
+@environment_option
 @click.option(
     "--require-signed",
     is_flag=True,
@@ -45,7 +45,6 @@ def command(
     branch: str | None,
     cache: str | None,
     env: tuple[str, ...],
-    cluster: tuple[str, ...],
     require_signed: bool,
     format: str,
 ) -> int:
@@ -61,9 +60,7 @@ def command(
     with opened(repo, branch, cache) as repository:
         tip = repository.tip()
         before = tip.snapshot("" if root == "." else root)
-        found = verify(
-            loaded, before, _specs_at(specs, loaded), narrowed(loaded.project, env, cluster)
-        )
+        found = verify(loaded, before, _specs_at(specs, loaded), narrowed(loaded.project, env, ()))
         if require_signed:
             from gati_gitops.repo.signatures import require_signed as require
 

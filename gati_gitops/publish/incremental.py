@@ -18,6 +18,7 @@ from gati_gitops.compiler import Compilation, Placed
 from gati_gitops.compiler.refuse import objected
 from gati_gitops.compiler.run import Builders, policy_of
 from gati_gitops.compiler.stored import unit_changes
+from gati_gitops.emit.layout import WHOLE
 from gati_gitops.emit.release import ReleaseFolder, unspoilt
 from gati_gitops.errors import GatiError, Problem
 from gati_gitops.ledger.fold import fold
@@ -114,8 +115,9 @@ class _Changed:
         project = self.request.project
         if record.compiler != __version__ or not record.commit:
             raise _Unknown
-        if project.spec.pull_requests.group_by == "owner":
-            raise _Unknown
+        waits = project.spec.environments[env].modes.publish != "direct"
+        if record.group != WHOLE and (waits or project.spec.pull_requests.group_by == "owner"):
+            raise _Unknown  # a group may wait for its approval, and has no record until then
         if record.trees.keys() != {
             path
             for path in watched(project, env, record.group, lambda: ())

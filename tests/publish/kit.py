@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,7 +59,7 @@ class World:
 
     root: Path
     name: str = "specs"
-    clock: float = 1_800_000_000
+    clock: float = field(default_factory=time.time)
     specs: Path = field(init=False)
     output: Path = field(init=False)
 
@@ -106,7 +107,7 @@ class World:
         )
         if whole:  # what Git says changed is not asked for
             request = replace(request, committed=None)
-        self.clock += 60
+        self.clock = max(self.clock + 1, time.time())
         with self.open() as repository:
             hand = Hand(AUTHOR, clock=lambda: self.clock)
             describe = Describing(repository.branch)
