@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gati_gitops.errors import Place, Refused
 
@@ -47,6 +47,15 @@ class Snapshot(Protocol):
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, or None if it is not there."""
+        ...
+
+
+@runtime_checkable
+class Digested(Protocol):
+    """A snapshot that knows its files by their digests."""
+
+    def holds(self, path: str, content: bytes) -> bool:
+        """Whether these are a file's bytes; cheaper than to read them."""
         ...
 
 
@@ -168,7 +177,11 @@ class Comparison:
 def compare(
     before: Snapshot, after: Mapping[str, bytes], scope: Iterable[str], watched: Iterable[str]
 ) -> Comparison:
-    """Read each file once. What is not wanted goes within ``scope``; ``watched`` is looked at."""
+    """Read each file once, or never where digests tell that it is as it should be.
+
+    What is not wanted goes within ``scope``; ``watched`` is looked at.
+    """
+    digested = before if isinstance(before, Digested) else None
     ours = tuple(f"{folder}/" for folder in scope)
     changes: Changes = {}
     foreign: list[str] = []
@@ -176,7 +189,10 @@ def compare(
     for folder in watched:
         for path in owned_paths(before, folder):
             seen.add(path)
-            content, wanted = before.read(path), after.get(path)
+            wanted = after.get(path)
+            if digested is not None and wanted is not None and digested.holds(path, wanted):
+                continue
+            content = before.read(path)
             if content == wanted:
                 continue
             # people write in ledgers, so one without our first line is still ours

@@ -1,8 +1,8 @@
 """Git trees as snapshots, and new trees from old ones.
 
-No index, no checkout, no filter: a snapshot reads objects as they are asked for, and a
-new tree shares everything with the old one but the folders above what changed. Links and submodules
-are listed like files, so that they are seen as foreign; reading or overwriting one is refused.
+No index, no checkout, no filter: a snapshot reads objects as they are asked for, and a new tree
+shares everything with the old one but the folders above what changed. Links and submodules are
+listed like files, so that they are seen as foreign; reading or overwriting one is refused.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gati_gitops.repo.objects import (
     Entry,
     Objects,
     decoded,
+    object_id,
 )
 from gati_gitops.tree import Changes, check_paths, check_root, shown
 
@@ -69,6 +70,13 @@ class GitSnapshot:
         if entry[0] not in _PLAIN:
             raise _special(path, entry[0])
         return self._objects.read(entry[1], BLOB)
+
+    def holds(self, path: str, content: bytes) -> bool:
+        """Whether these are a file's bytes; nothing is read to tell."""
+        entry = self.entry(path)
+        if entry is None or entry[0] not in _PLAIN:
+            return False
+        return entry[1] == object_id(BLOB, content)
 
     def id(self, path: str) -> str:
         """The id of a file or folder; empty if it is not there."""

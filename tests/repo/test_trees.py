@@ -240,6 +240,18 @@ def test_no_change_makes_no_object(tmp_path):
 
 
 @given(old=trees(), new=trees())
+def test_a_difference_is_told_without_reading_what_is_alike(objects, old, new):
+    counted = Counted(objects.git)
+    snapshot = GitSnapshot(counted, write_tree(counted, "", old))
+    for folder in OWNED:
+        snapshot.paths(folder)
+    counted.reads = 0
+    wanted = difference(MemorySnapshot(old), new, OWNED)
+    assert difference(snapshot, new, OWNED) == wanted
+    assert counted.reads == sum(path in old for path in wanted)
+
+
+@given(old=trees(), new=trees())
 def test_differences_are_those_of_git(objects, old, new):
     ids = [write_tree(objects, "", tree) for tree in (old, new)]
     objects.flush()
