@@ -54,6 +54,7 @@ class Lost(Outside):
 
 
 _STATUS = re.compile(r"unexpected http status code: (\d{3})")
+_KEY = re.compile(r"failed to authenticate SSH session")
 _TIMED_OUT = re.compile(r"timed? ?out", re.IGNORECASE)
 _CUT = re.compile(
     r"unexpected EOF|unexpectedly large parse|early EOF|premature|reset by peer|broken pipe"
@@ -67,8 +68,8 @@ _UNREACHABLE = re.compile(
     r"failed to (?:connect|resolve)|network is unreachable|no route to host|refused", re.IGNORECASE
 )
 _NO_REPOSITORY = re.compile(
-    r"does not appear to be a git repository|repository not found|not found|no such repository"
-    r"|could not be found",
+    r"does not appear to be a git repository|repository .*not found|no such repository"
+    r"|project .*could not be found",
     re.IGNORECASE,
 )
 _LOCAL = re.compile(r"no space left|read-only file system|quota|permission denied", re.IGNORECASE)
@@ -89,13 +90,18 @@ def in_words(text: str, address: Address) -> GatiError:
     text = " ".join(text.split()).rstrip(".")
     if found := _STATUS.search(text):
         return _status(int(found[1]), address)
+    if found := _KEY.search(text):
+        return Outside(
+            f"our key could not be used: {text[found.end() :].strip(' :') or text}",
+            remedy="check GATI_SSH_KEY and GATI_SSH_PASSPHRASE",
+        )
     if _TIMED_OUT.search(text):
         return Transient(f"{address} did not answer in time", remedy="run again")
     if _LOCAL.search(text) and "publickey" not in text:
         return Outside(
             f"cannot keep what {address} sent: {text}", remedy="look at the disk, then run again"
         )
-    if _NO_REPOSITORY.search(text) and "host" not in text:
+    if _NO_REPOSITORY.search(text):
         return Outside(
             f"there is no repository at {address}, or we may not see it: {text}",
             remedy="check the address, and that the key or token may read it",

@@ -218,6 +218,10 @@ class Server:
     def _explained(self, error: Exception) -> GatiError:
         if isinstance(error, pygit2.AuthError):
             return not_let_in(self.address)
+        if isinstance(
+            error, (KeyError, ValueError)
+        ):  # About objects and references, so our clone's.
+            return Odd(f"the clone of {self.address} is damaged: {error}", remedy="run again")
         told = in_words(self.credentials.scrub(str(error)), self.address)
         if self.address.kind != "ssh" and isinstance(told, Outside):
             from gati_gitops.repo.limits import wait_asked_for

@@ -78,6 +78,8 @@ class Proxy:
     def reset(self) -> None:
         self.rule: Rule = lambda _: None
         self.requests: list[Request] = []
+        self.sent = 0
+        """Bytes of answers that the server behind gave."""
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{name}"
@@ -139,6 +141,7 @@ class Proxy:
             answer = bytearray()
             while part := server.recv(1 << 16):
                 answer += part
+            self.sent += len(answer)
             return bytes(answer)
 
 
