@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from gati_gitops.repo.commit import Commit, Signature, is_ours, read_commit
 from gati_gitops.repo.objects import BLOB, FOLDER, Entry, Missing, Objects
@@ -92,26 +93,49 @@ def last_changed(
 
     What is older than the clone or than ``limit`` commits is left out.
     """
+    found: dict[str, Changed] = {}
+
+    def visit(commit: Commit, path: str, _before: Entry | None, _after: Entry | None) -> bool:
+        found[path] = Changed(commit.time, commit.id)
+        return True
+
+    walk(objects, tip, paths, visit, root=root, limit=limit)
+    return found
+
+
+Visit = Callable[[Commit, str, Entry | None, Entry | None], bool]
+"""What a commit made of a file, and of what; True if no older change matters."""
+
+
+def walk(
+    objects: Objects,
+    tip: str,
+    paths: Iterable[str],
+    visit: Visit,
+    *,
+    root: str = "",
+    deepen: Deepen | None = None,
+    limit: int = LIMIT,
+) -> Commit:
+    """Show every change of some files on the branch, newest first; the last commit looked at."""
     wanted: _Wanted = {}
     for path in paths:
         _want(wanted, f"{root}/{path}" if root else path, path)
-    found: dict[str, Changed] = {}
     commit = read_commit(objects, tip)
     trees = _Trees(objects)
     for _ in range(limit):
         if not wanted:
             break
         try:
-            parent = read_commit(objects, commit.parents[0]) if commit.parents else None
+            parent = _parents(objects, commit, deepen)[0] if commit.parents else None
         except Missing:
             break
         before = bytes.fromhex(parent.tree) if parent else None
-        for path in _take(wanted, trees, before, bytes.fromhex(commit.tree)):
-            found[path] = Changed(commit.time, commit.id)
+        _take(wanted, trees, before, bytes.fromhex(commit.tree), partial(visit, commit))
         if parent is None:
             break
         commit = parent
-    return found
+    return commit
 
 
 def _foreign(
@@ -173,20 +197,24 @@ class _Trees:
 
 
 def _take(
-    wanted: _Wanted, trees: _Trees, before: bytes | None, after: bytes | None
-) -> Iterator[str]:
-    """Take out of ``wanted`` what differs between two trees."""
+    wanted: _Wanted,
+    trees: _Trees,
+    before: bytes | None,
+    after: bytes | None,
+    done: Callable[[str, Entry | None, Entry | None], bool],
+) -> None:
+    """Show what differs between two trees; take out of ``wanted`` what is done with."""
     old, new = trees.read(before), trees.read(after)
     for name in {name for name, _ in old.items() ^ new.items()} & wanted.keys():
         inner = wanted[name]
         if isinstance(inner, str):
-            del wanted[name]
-            yield inner
+            if done(inner, old.get(name), new.get(name)):
+                del wanted[name]
             continue
-        folders = (
-            entry[1] if entry and entry[0] == FOLDER else None
-            for entry in (old.get(name), new.get(name))
-        )
-        yield from _take(inner, trees, *folders)
+        _take(inner, trees, _folder(old.get(name)), _folder(new.get(name)), done)
         if not inner:
             del wanted[name]
+
+
+def _folder(entry: Entry | None) -> bytes | None:
+    return entry[1] if entry and entry[0] == FOLDER else None
