@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -34,6 +35,7 @@ class WithForge(World):
         return dict(line.split() for line in listed.splitlines())
 
     def forge(self):
+        self.server.time = datetime.fromtimestamp(self.clock, UTC)
         environ = {
             "GATI_FORGE": "github",
             "GATI_FORGE_URL": self.server.url,
