@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def update_golden(pytestconfig: pytest.Config) -> bool:
     return bool(pytestconfig.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def gitea_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A real Gitea, one for a whole session; tests make repositories of their own there."""
+    from tests.servers.gitea import Gitea
+
+    server = Gitea(tmp_path_factory.mktemp("gitea"))
+    yield server
+    server.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

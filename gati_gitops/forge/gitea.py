@@ -45,16 +45,14 @@ class Gitea:
             f"{self._repo}/pulls", "list pull requests", state="open", sort="oldest", limit=50
         )
         return [
-            _pull(item)
-            for item in items
-            if item["head"]["ref"].startswith(branch_prefix) and _own(item)
+            _pull(item) for item in items if _branch(item).startswith(branch_prefix) and _own(item)
         ]
 
     def closed(self, branch: str) -> list[PullRequest]:
         items = self._http.get(
             f"{self._repo}/pulls", "list pull requests", state="closed", limit=50
         )
-        found = [_pull(item) for item in items if item["head"]["ref"] == branch and _own(item)]
+        found = [_pull(item) for item in items if _branch(item) == branch and _own(item)]
         return sorted(found, key=lambda pull: -pull.number)
 
     def _get(self, number: int) -> Any:
@@ -209,6 +207,11 @@ class Gitea:
         )
 
 
+def _branch(item: Any) -> str:
+    """Its name, also when the branch is gone: `ref` is something else then."""
+    return str(item["head"]["label"] or item["head"]["ref"])
+
+
 def _own(item: Any) -> bool:
     """Whether the branch is in the repository itself: anybody may name a branch of a fork."""
     return bool(item["head"]["repo_id"] == item["base"]["repo_id"])
@@ -226,7 +229,7 @@ def _pull(item: Any) -> PullRequest:
     return PullRequest(
         number=item["number"],
         url=item["html_url"],
-        branch=item["head"]["ref"],
+        branch=_branch(item),
         base=item["base"]["ref"],
         head=item["head"]["sha"],
         title=item["title"].removeprefix(_DRAFT) if draft else item["title"],

@@ -1,16 +1,8 @@
-"""One Gitea for all tests of a session, and a fresh repository for each test."""
+"""Three forges, with a fresh repository for each test."""
 
 import pytest
 
 from tests.forge import worlds
-from tests.servers.gitea import Gitea
-
-
-@pytest.fixture(scope="session")
-def gitea_server(tmp_path_factory):
-    server = Gitea(tmp_path_factory.mktemp("gitea"))
-    yield server
-    server.close()
 
 
 @pytest.fixture
