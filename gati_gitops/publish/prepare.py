@@ -19,6 +19,8 @@ from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.publish.changes import ChangeSet, change_set
 from gati_gitops.publish.guards import Allowed, Input, guard
+from gati_gitops.publish.hydrator import FILE as HYDRATOR
+from gati_gitops.publish.hydrator import hydrator_metadata, hydrator_note
 from gati_gitops.publish.incremental import Committed, compile_changed
 from gati_gitops.publish.message import Origin, Reference, message
 from gati_gitops.publish.records import (
@@ -89,9 +91,10 @@ class Step:
     message: str
     tree: str = ""
     """The tree of the commit, which is in the object database already."""
+    note: bytes | None = None
 
     def draft(self, root: str) -> Draft:
-        return Draft(self.changes, self.message, self.environment, root=root, tree=self.tree)
+        return Draft(self.changes, self.message, self.environment, self.note, root, self.tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,7 @@ class _Work:
         if not changes and not self._stale(part):
             return []
         tree = self._tree(self.tree, changes)
-        records = self._records(part, self._snapshot(tree))
+        records = self._records(part, self._snapshot(tree)) | self._hydrated(part.environment)
         tree = self._tree(tree, records)
         return [self._step(part.environment, changes | records, part.outcomes, changed, tree)]
 
@@ -233,9 +236,10 @@ class _Work:
             if not changes and not self._stale(mine):
                 continue
             changes |= self._records(mine, self._snapshot(self._tree(self.tree, changes)))
+            changes |= self._hydrated(part.environment)
             changed = change_set(part.environment, self.chain, changes, mine.outcomes)
             text = message(changed, self.request.origin(decision_key(changes)))
-            step = Step(part.environment, changes, changed, text)
+            step = Step(part.environment, changes, changed, text, note=self._note())
             folders = {f for plan in units_of(mine.outcomes) for f in release_folders(plan)}
             name = "" if group == WHOLE else group
             found.append(Offer(part.environment, name, step, tuple(sorted(folders))))
@@ -361,7 +365,19 @@ class _Work:
         text = message(changed, self.request.origin(decision_key(changes)))
         self.tree = tree or self._tree(self.tree, changes)
         self.chain = self._snapshot(self.tree)
-        return Step(env, changes, changed, text, self.tree)
+        return Step(env, changes, changed, text, self.tree, self._note() if env else None)
+
+    def _hydrated(self, env: str) -> Changes:
+        """The file by which gitops-promoter knows the specs' commit, where the project wants it."""
+        reference = self.request.reference
+        if reference is None or not self.request.project.spec.commits.hydrator:
+            return {}
+        return {f"overlays/{env}/{HYDRATOR}": hydrator_metadata(reference)}
+
+    def _note(self) -> bytes | None:
+        reference = self.request.reference
+        wanted = reference is not None and self.request.project.spec.commits.hydrator
+        return hydrator_note(reference) if reference is not None and wanted else None
 
     def _guard(self, changed: Mapping[str, ChangeSet]) -> None:
         project = self.request.project.spec

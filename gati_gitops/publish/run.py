@@ -9,6 +9,7 @@ from gati_gitops.errors import Problem
 from gati_gitops.forge.model import Forge
 from gati_gitops.publish.branches import PREFIX
 from gati_gitops.publish.prepare import Offer, Prepared, Request, Step, prepare
+from gati_gitops.publish.promoter import NOTES, propose_next
 from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
 from gati_gitops.publish.reverts import Undone
 from gati_gitops.repo.commit import Draft
@@ -47,10 +48,11 @@ def publish(
 ) -> Published:
     """Bring the repository to what the specs say, or offer it where that needs an approval."""
     last: list[Prepared] = []
+    hydrator = request.project.spec.commits.hydrator
 
     def propose(tip: Tip) -> Sequence[Draft]:
         last[:] = [prepared_on(request, repository, tip)]
-        if last[0].offers and not dry_run:
+        if last[0].offers and not dry_run and not hydrator:
             forge()  # who can't open a pull request should hear it before anything is written
         return [step.draft(request.root) for step in last[0].steps]
 
@@ -64,6 +66,7 @@ def publish(
         signer=hand.signer,
         retry=hand.retry,
         clock=hand.clock,
+        note_ref=NOTES if hydrator else None,
     )
     prepared = last[0]
     steps = tuple(zip(prepared.steps, written.commits, strict=True))
@@ -72,7 +75,10 @@ def publish(
         base = repository.tip()
         if base.commit != written.tip:  # somebody was here since; what waits is theirs to meet
             prepared = prepared_on(request, repository, base)
-        pulls = _offered(request, repository, hand, forge, describe, prepared, base)
+        if hydrator:
+            pulls = propose_next(request, repository, hand, prepared, base)
+        else:
+            pulls = _offered(request, repository, hand, forge, describe, prepared, base)
     return Published(steps, prepared, written.attempts, pulls)
 
 

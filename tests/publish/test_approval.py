@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import pytest
 from gati_gitops.cli.main import run
 from gati_gitops.forge.choose import forge_for
 from tests.compile.kit import canary, decide, handler, moved
-from tests.forge.conftest import gitea, gitea_server  # noqa: F401
+from tests.forge import worlds
 from tests.forge.worlds import LIMITS, Pauses
 from tests.publish.kit import World, git
 from tests.servers.gitea import BOT
@@ -229,7 +230,8 @@ def test_a_rollout_decided_meanwhile_is_in_the_next_pull_request(world):
     assert world.tree(BRANCH)[path].count(b"weight: 50") == 2
 
 
-def test_publish_on_a_real_forge_from_the_command_line(gitea, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_publish_on_a_real_forge_from_the_command_line(gitea_server, tmp_path, monkeypatch, capsys):
+    gitea = worlds.gitea(gitea_server)
     world = World(tmp_path)
     world.merge({"gati.yaml": canary(TWO), "users.yaml": handler()})
     repository = gitea.server.repository()
@@ -247,3 +249,22 @@ def test_publish_on_a_real_forge_from_the_command_line(gitea, tmp_path, monkeypa
     assert run(["publish", str(world.specs), "--repo", url]) == 0
     assert "unchanged" in capsys.readouterr().out
     assert run(["verify", str(world.specs), "--repo", url, "--branch", BRANCH]) == 0
+
+
+def test_for_gitops_promoter_the_offer_is_a_branch(tmp_path):
+    world = World(tmp_path)
+    settings = canary(TWO, commits={"hydrator": True})
+    commit = world.merge({"gati.yaml": settings, "users.yaml": handler()})
+    done = world.publish()
+    assert [(pull.branch, pull.outcome) for pull in done.pulls] == [("main-next", "opened")]
+    told = json.loads(world.tree()["overlays/dev/hydrator.metadata"])
+    assert told["drySha"] == commit
+    offered = world.tree("main-next")
+    assert json.loads(offered["overlays/prod/hydrator.metadata"])["drySha"] == commit
+    note = git(world.output, "notes", "--ref=hydrator.metadata", "show", world.tip())
+    assert json.loads(note) == {"drySha": commit}
+    head = world.tip("main-next")
+    assert [pull.outcome for pull in world.publish().pulls] == ["unchanged"]
+    assert world.tip("main-next") == head
+    git(world.output, "update-ref", "refs/heads/main", head)
+    assert world.verify().differences == ()
