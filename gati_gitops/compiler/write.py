@@ -71,23 +71,24 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
             plans = by_cluster.get((env, cluster), [])
             others = run.left_alone(env, cluster)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
-            owner = run.owner(env)
-            added = _namespace_templates(run, env, cluster, keys)
-            tree.update(
-                cluster_files(
-                    env, cluster, keys, owner.project, owner.file, owner.monitoring, added
-                )
-            )
+            tree.update(surroundings(run, env, cluster, keys))
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))
-            tree.update(_sync(run, env, cluster, keys, namespaces_of(tree, env, cluster)))
             scope += [f"overlays/{env}/{cluster}", f"clusters/{cluster}"]
         if wanted:
             tree.update(_environment(run, env, by_cluster))
             scope.append(f"overlays/{env}/sources/{run.source}")
     tree.update(_bases(run, live, planner, scope))
     return tree, scope
+
+
+def surroundings(run: Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
+    """What stands around the units of a cluster: namespaces, and what syncs them."""
+    owner = run.owner(env)
+    added = _namespace_templates(run, env, cluster, units)
+    tree = cluster_files(env, cluster, units, owner.project, owner.file, owner.monitoring, added)
+    return tree | _sync(run, env, cluster, units, namespaces_of(tree, env, cluster))
 
 
 def _sync(run: Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[str, bool]) -> Tree:
