@@ -26,6 +26,13 @@ Exit codes: 0 committed or nothing to do, 2 no such unit, version or environment
 5 refused: the message says why, and what would be possible."""
 
 
+root_option = click.option(
+    "--root",
+    metavar="DIR",
+    help="The output's folder in the repository; default: the one that is found.",
+)
+
+
 def decision(verb: str, examples: str) -> Callable[[Callable[..., None]], click.Command]:
     """A command about one unit, with the options that all of them have."""
 
@@ -36,11 +43,7 @@ def decision(verb: str, examples: str) -> Callable[[Callable[..., None]], click.
             ),
             click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing."),
             author_option,
-            click.option(
-                "--root",
-                metavar="DIR",
-                help="The output's folder in the repository; default: the one that is found.",
-            ),
+            root_option,
             click.option(
                 "--cluster",
                 multiple=True,

@@ -33,6 +33,7 @@ VERBS = {
     "compile": "Write the Kustomize tree of the specs to a folder.",
     "publish": "Commit the compiled specs to a branch of the output repository.",
     "verify": "Prove that a branch is what the specs and its ledgers compile to.",
+    "status": "Print where every unit stands: versions, phases, weights, holds.",
     "hold": "Freeze a unit: phases, weights and manifests stay.",
     "release": "End a hold, or let go on what waits for a person.",
     "reject": "Judge a version bad; its weight returns to the Active one.",
