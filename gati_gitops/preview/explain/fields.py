@@ -149,7 +149,7 @@ def _listed(names: list[str]) -> str:
 def lookup(value: Any, dotted: str) -> Any:
     """``destination.host`` of an element; None where it has none."""
     for name in dotted.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+        value = _child(value, int(name) if name.isdecimal() else name)
     return value
 
 
@@ -191,7 +191,8 @@ def match(steps: Sequence[Step], path: Path, value: Any) -> Bound | None:
 def _child(value: Any, key: str | int) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
-    return value[key] if isinstance(value, list) and isinstance(key, int) else None
+    inside = isinstance(value, list) and isinstance(key, int) and key < len(value)
+    return value[key] if inside else None
 
 
 def _either(text: str) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from gati_gitops.plan.naming import VERSION_LABEL
-from gati_gitops.preview.explain.fields import REST, Bound, leaves, match, show
+from gati_gitops.preview.explain.fields import REST, leaves, lookup, match, show
 from gati_gitops.preview.explain.model import Cause, Kind, Origin, Path
 from gati_gitops.preview.explain.rule import Rule
 from gati_gitops.preview.explain.rules import RULES
@@ -26,6 +26,12 @@ _OF_UNITS = frozenset(
     (
         "HTTPRoute", "ReferenceGrant", "VirtualService", "IngressRoute", "TraefikService",
         "Ingress", "NetworkPolicy", "ServiceMonitor", "PodMonitor",
+    )
+)  # fmt: skip
+_OF_CLUSTERS = frozenset(
+    (
+        "Namespace", "PrometheusRule", "CustomResourceDefinition", "Application", "AppProject",
+        "GitRepository",
     )
 )  # fmt: skip
 
@@ -87,23 +93,18 @@ def located(scope: Scope, made: Object, file: str) -> tuple[Scope, str]:
     template = _template(scope, made, name)
     if template:
         return replace(scope, bound={"template": template}), "template"
-    metadata = made.get("metadata", {})
-    labels = metadata.get("labels", {})
+    labels = lookup(made, "metadata.labels") or {}
     if "grafana_dashboard" in labels:
         return scope, "dashboard"
     if VERSION_LABEL in labels:
         return scope.of_version(scope.by_slug(labels[VERSION_LABEL])), kind
     if kind == "Service":
-        selected = made.get("spec", {}).get("selector", {}).get(VERSION_LABEL, "")
+        selected = (lookup(made, "spec.selector") or {}).get(VERSION_LABEL, "")
         return scope.of_version(scope.by_slug(selected)), "module-service"
     if kind == "Ingress":
-        return scope.holding({"version": _backend(made)}), kind
+        backend = lookup(made, "spec.rules.0.http.paths.0.backend.service.name")
+        return scope.holding({"version": backend}), kind
     return scope, kind
-
-
-def _backend(made: Object) -> str:
-    paths = made["spec"]["rules"][0]["http"]["paths"]
-    return str(paths[0]["backend"]["service"]["name"])
 
 
 def _template(scope: Scope, made: Object, file: str) -> str:
@@ -114,11 +115,11 @@ def _template(scope: Scope, made: Object, file: str) -> str:
         numbered = number.isdecimal() and name not in scope.explainer.templates
         return stem if stem and numbered else name
     group, _, _ = str(made["apiVersion"]).rpartition("/")
-    kind, metadata = str(made["kind"]), made.get("metadata", {})
+    kind, metadata = str(made["kind"]), made.get("metadata") or {}
     for item in scope.plan.added if scope.plan else ():
         if item.identity == (group, kind, metadata.get("name")):
             return item.template.rpartition("/")[2].partition(".")[0]
-    if scope.unit is None or not _foreign(scope, kind, metadata):
+    if not _foreign(scope, kind, metadata):
         return ""
     texts = scope.explainer.templates
     fits = [name for name, template in texts.items() if f"kind: {kind}" in template.text]
@@ -126,12 +127,14 @@ def _template(scope: Scope, made: Object, file: str) -> str:
 
 
 def _foreign(scope: Scope, kind: str, metadata: Mapping[str, Any]) -> bool:
-    """Whether an object of a unit is none that the compiler builds."""
-    assert scope.unit is not None
+    """Whether an object is none that the compiler builds."""
+    labels = metadata.get("labels") or {}
+    if scope.unit is None:
+        return kind not in _OF_CLUSTERS and "grafana_dashboard" not in labels
     if kind in _OF_VERSIONS:
         names = {scope.unit.version_name(id_) for id_ in scope.ids}
         return metadata.get("name") not in names | {scope.unit.object_name}
-    return kind not in _OF_UNITS or VERSION_LABEL in metadata.get("labels", {})
+    return kind not in _OF_UNITS or VERSION_LABEL in labels
 
 
 # -- from rule to origin -------------------------------------------------------------------------
@@ -168,6 +171,3 @@ def _unseen(rule: Rule, scope: Scope, chosen: tuple[str, ...]) -> Origin:
     field = f"spec{chosen[0]}" if chosen[0].startswith(".") else chosen[0].partition(":")[2]
     why = "the specs were not looked at" if scope.explainer.specs is None else "its spec is gone"
     return Origin(Kind.SPEC, f"{rule.why} ({why})", field, files[0] if files else "")
-
-
-__all__ = ["Bound", "known", "located", "origin", "origins"]

@@ -55,6 +55,9 @@ class Explainer:
         found = [unit for unit in self._of(place).values() if unit.module is not None]
         yield from sorted(found, key=lambda unit: unit.namespace != namespace)
 
+    def handlers(self, place: tuple[str, str]) -> Iterator[LinkedUnit]:
+        return (unit for unit in self._of(place).values() if unit.module is None)
+
     def units_in(self, place: tuple[str, str], namespace: str) -> list[LinkedUnit]:
         return [unit for unit in self._of(place).values() if unit.namespace == namespace]
 

@@ -10,6 +10,7 @@
 ``network:dns``           the environment's network laid over the project's
 ``module:spec.port``      a field of the module that a variable is about; ``module/x:`` of module x
 ``namespace:``            the namespace of a document, where it is about all units of one
+``beside:0``              the path of another unit, which this one leaves to it
 ``partial:``              the partial document of the environment
 ``mirror:``               the environment's registry that serves the image
 ``template:``             the template that made the object
@@ -85,6 +86,8 @@ def find(scope: Scope, source: str) -> Found | None:
         return _of_docs(scope, docs, (text,))
     if where == "module":
         return _module(scope, name, text)
+    if where == "namespace":
+        return _namespace(scope, name)
     if where in _OTHERS:
         return _OTHERS[where](scope, text)
     return _setting(scope, where, text)
@@ -102,7 +105,7 @@ def _of_docs(scope: Scope, docs: list[Doc[Any]], texts: tuple[str, ...]) -> Foun
     path = _path(scope, texts[0], docs[-1].data)
     if path is None:
         return None
-    return Found(show(path), Place(docs[-1].file), there=False)
+    return Found(show(_writable(docs[-1].data, path)), Place(docs[-1].file), there=False)
 
 
 def _word(scope: Scope, word: str) -> Found | None:
@@ -131,10 +134,23 @@ def _module(scope: Scope, name: str, text: str) -> Found | None:
     return None
 
 
-def _namespace(scope: Scope, text: str) -> Found | None:
-    name = scope.bound.get("namespace") or scope.namespace
-    for unit in scope.explainer.units_in((scope.environment, scope.cluster), str(name)):
+def _namespace(scope: Scope, name: str) -> Found | None:
+    """Of some unit that is in a namespace."""
+    wanted = name or str(scope.bound.get("namespace") or scope.namespace)
+    for unit in scope.explainer.units_in((scope.environment, scope.cluster), wanted):
         return _of_docs(scope, [unit.doc], ("metadata.namespace",))
+    return None
+
+
+def _beside(scope: Scope, text: str) -> Found | None:
+    """The path of another unit, which a route leaves to it."""
+    route = scope.plan.route if scope.plan else None
+    number = int(text or 0)
+    if route is None or number >= len(route.beside):
+        return None
+    for unit in scope.explainer.handlers((scope.environment, scope.cluster)):
+        if unit.path == route.beside[number]:
+            return _of_docs(scope, [unit.doc], ("spec.handlerPath",))
     return None
 
 
@@ -196,7 +212,7 @@ _OTHERS: Mapping[str, Callable[[Scope, str], Found | None]] = {
     "template": _template,
     "ledger": _ledger,
     "mirror": _mirror,
-    "namespace": _namespace,
+    "beside": _beside,
     "partial": _partial,
 }
 
@@ -210,11 +226,11 @@ def _setting(scope: Scope, where: str, text: str) -> Found | None:
         return None
     doc = scope.project
     if doc is None:
-        return Found(show(paths[-1]), Place(GATI_YAML), there=False)
+        return Found(show(_writable({}, paths[-1])), Place(GATI_YAML), there=False)
     for path in paths:
         if _has(doc.data, path):
             return Found(show(path), doc.place(*path), there=True)
-    return Found(show(paths[-1]), Place(doc.file), there=False)
+    return Found(show(_writable(doc.data, paths[-1])), Place(doc.file), there=False)
 
 
 def _settings(scope: Scope, where: str, text: str) -> Iterator[Path]:
@@ -308,6 +324,14 @@ def _value(data: Any, path: Path) -> Any:
     for key in path:
         data = _child(data, key)
     return data
+
+
+def _writable(data: Any, path: Path) -> Path:
+    """What a person would write: where a list lacks an element, the list."""
+    for number, step in enumerate(path):
+        if isinstance(step, int) and not _has(data, path[: number + 1]):
+            return path[:number]
+    return path
 
 
 def _has(data: Any, path: Path) -> bool:

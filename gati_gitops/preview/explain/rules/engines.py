@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gati_gitops.preview.explain.rule import chosen, rule
+from typing import Any
+
+from gati_gitops.preview.explain.rule import Sources, chosen, rule
+from gati_gitops.preview.explain.scope import Scope
 
 _SYNC = "project:spec.sync"
 _ENGINE_DEFAULT = "a cluster without an engine has Argo CD"
@@ -27,6 +30,11 @@ _REPOSITORY = "the repository that engines read"
 _ROOT = "the folder that is synced on its own"
 
 
+def _watched(scope: Scope, value: Any) -> Sources:
+    """CRDs and namespaces build on nothing outside of their own folder."""
+    return () if value == "." else ("project:spec.output.root",)
+
+
 _ARGOCD = (
     *_KIND,
     _NAME,
@@ -41,7 +49,7 @@ _APPLICATION = (
     *_ARGOCD,
     chosen(
         "metadata.annotations.$k", "which folders matter to it, so that others cause no work",
-        lambda scope, value: () if value == "." else ("project:spec.output.root",),
+        _watched,
         "the output is the repository's root",
     ),
     rule("spec.project", "the AppProject with its rights", "env:", also=("cluster:",)),
@@ -76,7 +84,10 @@ _APP_PROJECT = (
          "a namespace that it may write to: of units, or of routes",
          "namespace:", "routing:routeNamespace", "project:spec.monitoring.namespace",
          default="a namespace that it may write to"),
-    rule("spec.clusterResourceWhitelist[kind=Namespace].name", "a namespace of units"),
+    chosen(
+        "spec.clusterResourceWhitelist[kind=Namespace].name", "a namespace of units",
+        lambda _, value: (f"namespace/{value}:",),
+    ),
     rule("spec.clusterResourceWhitelist[].$k", "our CRDs and namespaces, each by its name"),
     rule("spec.namespaceResourceWhitelist[].$k",
          "every kind that the compiler can write, and those of templates", f"{_SYNC}.argocd.kinds"),

@@ -181,6 +181,7 @@ _POLICY = (
     rule(
         "spec.egress[].to[].ipBlock.except[]",
         "addresses that mean something else in every network, the cloud's own among them",
+        also=_egress("cidr"),
     ),
     chosen("spec.egress[].to[].namespaceSelector", "pods of the cluster", _egress("namespace")),
     chosen(
@@ -195,7 +196,7 @@ _POLICY = (
     chosen(
         f"spec.ingress[].from[].namespaceSelector.matchLabels{_LABEL}",
         "a namespace whose pods may call: gateways, and who reads metrics",
-        _from, _GATEWAYS_DEFAULT,
+        _from, _GATEWAYS_DEFAULT, also=("routing:provider",),
     ),
     rule(
         f"spec.ingress[].from[].podSelector.matchLabels{_UNIT}", "the unit that may call",

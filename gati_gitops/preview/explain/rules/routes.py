@@ -31,6 +31,12 @@ def _pinned(scope: Scope, value: Any) -> Sources:
     return ("id", "ledger:id")
 
 
+def _beside(scope: Scope, value: Any) -> Sources:
+    """Paths of other units that are more specific, where the provider would not let them win."""
+    route = scope.plan.route if scope.plan else None
+    return tuple(f"beside:{number}" for number in range(len(route.beside) if route else 0))
+
+
 _WEIGHT_DEFAULT = "the version without a weight gets what the others leave"
 
 _BY_PROVIDER = (
@@ -90,7 +96,7 @@ _HTTP_ROUTE = (
     _hosts("spec.hostnames[]"),
     rule("spec.rules[name=split].name", "the rule for requests that name no version"),
     chosen(f"{_RULE}.name", "the rule for requests that name this version", _pinned),
-    rule(f"{_MATCH}.path.$k", _PATH, "unit:spec.handlerPath"),
+    rule(f"{_MATCH}.path.$k", _PATH, "unit:spec.handlerPath", also=_beside),
     chosen(f"{_MATCH}.headers[].value", _PIN, _pinned),
     chosen(f"{_MATCH}.queryParams[].value", _PIN, _pinned),
     rule(f"{_MATCH}.headers[].$k", _PIN),
@@ -133,7 +139,7 @@ _VIRTUAL = (
     ),
     rule("spec.http[name=split].name", "the rule for requests that name no version"),
     chosen(f"{_HTTP}.name", "the rule for requests that name this version", _pinned),
-    rule(f"{_HTTP}.match[].uri.$k", _PATH, "unit:spec.handlerPath"),
+    rule(f"{_HTTP}.match[].uri.$k", _PATH, "unit:spec.handlerPath", also=_beside),
     chosen(f"{_HTTP}.match[].headers.$k.exact", _PIN, _pinned),
     chosen(f"{_HTTP}.match[].queryParams.$k.exact", _PIN, _pinned),
     rule(f"{_HTTP}.directResponse.status", _GONE, "ledger:phase"),
@@ -149,14 +155,14 @@ _VIRTUAL = (
 
 # -- Traefik -------------------------------------------------------------------------------------
 
-_ROUTES = "spec.routes[]"
+_ROUTES = "spec.routes[services.0.name=$version]"
 _INGRESS_ROUTE = (
     *_HOME,
     rule("spec.entryPoints[]", "where Traefik listens", "routing:traefik.entryPoints[$0]"),
     rule("spec.tls.secretName", "the certificate", "routing:traefik.tlsSecret"),
     rule(
         f"{_ROUTES}.match", "host, path and pin of a rule, in Traefik's words",
-        "unit:spec.handlerPath", also=("unit:spec.hosts", "routing:hosts"),
+        "unit:spec.handlerPath", also=("unit:spec.hosts", "routing:hosts", "id"),
     ),
     rule(
         f"{_ROUTES}.priority", "exact hosts before others, longer paths before shorter, pins first",
@@ -167,6 +173,7 @@ _INGRESS_ROUTE = (
     rule(
         f"{_ROUTES}.services[name=$version].name",
         "the Service of a pinned version, or the split of the unit", "unit:metadata.name",
+        also=("id",),
     ),
     rule(f"{_ROUTES}.services[name=$version].port", "the port of the version", ".port"),
     rule(f"{_ROUTES}.services[].kind", "a Service, or the TraefikService with the split"),

@@ -30,6 +30,14 @@ def least(scope: Scope, value: Any) -> Sources:
     return (f"{_AUTO}.min", ".replicas")
 
 
+def _multiplied(scope: Scope, value: Any) -> Sources:
+    """Without a max the fewest pods decide the most, too."""
+    wanted = (
+        scope.version.workload.autoscaling if scope.version and scope.version.workload else None
+    )
+    return () if wanted is None or wanted.max is not None else (f"{_AUTO}.min", ".replicas")
+
+
 _BY_TYPE = (
     rule(
         "apiVersion", "whether an HPA or KEDA scales", f"{_AUTO}.type",
@@ -66,7 +74,9 @@ def _behavior(where: str) -> tuple[Rule, ...]:
 _HPA = (
     *_BY_TYPE,
     chosen("spec.minReplicas", "the fewest pods: autoscaling.min, else the replicas", least),
-    rule("spec.maxReplicas", "the most pods", f"{_AUTO}.max", default=_MOST_DEFAULT),
+    rule(
+        "spec.maxReplicas", "the most pods", f"{_AUTO}.max", default=_MOST_DEFAULT, also=_multiplied
+    ),
     rule("spec.metrics[].type", "what the scaler follows", f"{_METRIC}.type", default=_NOBODY),
     rule(
         "spec.metrics[].resource.name", "what the scaler follows",
@@ -120,7 +130,10 @@ _KEDA = (
         f"{_AUTO}.cooldownSeconds", default="KEDA's own default, written out",
     ),
     chosen("spec.minReplicaCount", "the fewest pods: autoscaling.min, else the replicas", least),
-    rule("spec.maxReplicaCount", "the most pods", f"{_AUTO}.max", default=_MOST_DEFAULT),
+    rule(
+        "spec.maxReplicaCount", "the most pods", f"{_AUTO}.max", default=_MOST_DEFAULT,
+        also=_multiplied,
+    ),
     chosen(
         "spec.fallback.replicas", "lost metrics keep at least the fewest pods, or one",
         lambda scope, value: least(scope, value) if value != 1 else (),

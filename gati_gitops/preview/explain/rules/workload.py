@@ -430,7 +430,7 @@ _ACCOUNT = (
 _MODULE_SERVICE = (
     *UNIT,
     rule('spec.selector["gati.dev/version"]', "the version that callers of the module get: the"
-         " Active one", "ledger:phase"),
+         " Active one", "ledger:phase", also=("id",)),
     *_SERVICE[len(VERSION):],
 )  # fmt: skip
 
