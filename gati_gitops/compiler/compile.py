@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gati_gitops import __version__
@@ -10,7 +10,8 @@ from gati_gitops.compiler.added import collisions, unpermitted
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
 from gati_gitops.errors import Place, Problem, Refused, Severity, SpecsInvalid
-from gati_gitops.output import Output
+from gati_gitops.ledger.fold import TakenBack
+from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.check import check
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.templates import templates_of
@@ -42,11 +43,13 @@ def compile_specs(
     discard: bool = False,
     upgrade: bool = False,
     sweep: bool = True,
+    taken_back: Mapping[tuple[str, str, UnitKey], TakenBack] | None = None,
 ) -> Compilation:
     """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done.
 
     With ``sweep``, release folders that nobody names go at once; a repository with open branches
-    that may still name them wants a later commit for that.
+    that may still name them wants a later commit for that. ``taken_back`` are units, by environment
+    and cluster, that a person removed from the output.
     """
     output = Output(before)
     linked = link_all(specs, output.names())
@@ -57,7 +60,9 @@ def compile_specs(
     source = specs.project.spec.source or specs.project.metadata.name
     if not upgrade:
         _check_compiler(output, specs, source, narrowed)
-    run = Run(specs, linked, output, source, narrowed, problems, templates_of(specs))
+    run = Run(
+        specs, linked, output, source, narrowed, problems, templates_of(specs), taken_back or {}
+    )
     placed, planner = run.place()
     problems += _collisions(run, placed)
     problems += _left_behind(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from gati_gitops.emit.overlay import overlay_path
 from gati_gitops.emit.patch import patches
 from gati_gitops.emit.release import TEMPLATED, ReleaseFolder, release_folder, release_objects
 from gati_gitops.errors import Problem
-from gati_gitops.ledger.fold import Outcome, Policy, fold
+from gati_gitops.ledger.fold import Outcome, Policy, TakenBack, fold
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.doors import Doors
@@ -92,6 +92,7 @@ class Run:
     narrowed: Narrowed
     problems: list[Problem] = field(default_factory=list)
     templates: Templates | None = None
+    taken_back: Mapping[tuple[str, str, UnitKey], TakenBack] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -141,7 +142,7 @@ class Run:
             if stored is not None and stored.plan.source != self.source:
                 raise claimed(wanted, stored)
             sibling = self._sibling(env, cluster, key) if stored is None else None
-            return fold(policy, wanted, stored, sibling)
+            return fold(policy, wanted, stored, sibling, self.taken_back.get((env, cluster, key)))
 
         for unit in units:
             here.pop(_key(unit), None)

@@ -18,7 +18,7 @@ from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.spec.project import Revisions, Strategy
 
-__all__ = ["Objection", "Outcome", "Policy", "fold", "folded", "refold", "seed"]
+__all__ = ["Objection", "Outcome", "Policy", "TakenBack", "fold", "folded", "refold", "seed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,28 @@ class Policy:
     on_delete: str = "drain"
 
 
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A person removed a whole unit that we had written."""
+
+    highest: int
+    """The highest number that its ledger had."""
+    reason: str
+
+
 def fold(
-    policy: Policy, wanted: UnitPlan | None, stored: Stored | None, sibling: Stored | None = None
+    policy: Policy,
+    wanted: UnitPlan | None,
+    stored: Stored | None,
+    sibling: Stored | None = None,
+    taken_back: TakenBack | None = None,
 ) -> Outcome:
     """The plan and ledger of one unit on one cluster after this compile."""
     if stored is None:
         if wanted is None:
             return Outcome(None, Ledger())
+        if taken_back is not None:
+            return _still_wanted(_in_order(wanted), taken_back)
         return _first(policy, _in_order(wanted), sibling)
     return folded(policy, wanted, stored, stored.ledger or recovered(stored))
 
@@ -92,6 +107,14 @@ def _first(policy: Policy, wanted: UnitPlan, sibling: Stored | None) -> Outcome:
     entries = seed(policy, wanted)
     ledger = Ledger(target=wanted.target).with_entries(entries)
     return followed(wanted, ledger, None, tuple(_without_release(v) for v in lacking))
+
+
+def _still_wanted(wanted: UnitPlan, taken_back: TakenBack) -> Outcome:
+    """The specs have it, a person took it away: it is stored, and waits for a release."""
+    entries = [Entry(v.id, v.digest, Phase.PENDING) for v in wanted.versions if v.release]
+    held = Ledger(target=wanted.target, hold=taken_back.reason).with_entries(entries)
+    outcome = followed(wanted, held, None, notes=(f"held: {taken_back.reason}",))
+    return replace(outcome, ledger=replace(outcome.ledger, seq=taken_back.highest + 1))
 
 
 def seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:

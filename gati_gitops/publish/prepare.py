@@ -142,6 +142,7 @@ def prepare(
             discard=request.discard,
             upgrade=request.upgrade,
             sweep=False,
+            taken_back=adopted.gone,
         )
     work = _Work(request, tip, before, Output(before), compilation, adopted, whole)
     return work.run(branches)

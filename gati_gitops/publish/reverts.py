@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from gati_gitops.ledger.fold import TakenBack
 from gati_gitops.ledger.store import dump_ledger
 from gati_gitops.ledger.stored import recovered
-from gati_gitops.output import Output
+from gati_gitops.output import Output, UnitKey
 from gati_gitops.tree import Changes, Snapshot
 
 
@@ -35,6 +36,8 @@ class Adopted:
 
     changes: Mapping[str, Changes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gone: Mapping[tuple[str, str, UnitKey], TakenBack] = field(default_factory=dict)
+    """Units that went altogether."""
 
     def all(self) -> Changes:
         return {path: c for changes in self.changes.values() for path, c in changes.items()}
@@ -50,15 +53,24 @@ def adopt(before: Snapshot, undone: Mapping[str, Undone]) -> Adopted:
     for path, env, content, note in _adopted(output, undone):
         changes.setdefault(env, {})[path] = content
         notes.append(note)
-    return Adopted(changes, tuple(notes))
+    return Adopted(changes, tuple(notes), dict(_gone(output, undone)))
+
+
+def _gone(
+    output: Output, undone: Mapping[str, Undone]
+) -> Iterator[tuple[tuple[str, str, UnitKey], TakenBack]]:
+    for path, found in undone.items():
+        _, env, cluster, namespace, folder, _ = path.split("/")
+        if output.unit(env, cluster, (namespace, folder)) is None:
+            yield (env, cluster, (namespace, folder)), TakenBack(found.highest, found.reason)
 
 
 def _adopted(output: Output, undone: Mapping[str, Undone]) -> Iterator[tuple[str, str, bytes, str]]:
     for path, found in sorted(undone.items()):
         _, env, cluster, namespace, folder, _ = path.split("/")
-        stored = output.units(env, cluster).get((namespace, folder))
+        stored = output.unit(env, cluster, (namespace, folder))
         if stored is None:
-            continue  # the unit itself was undone, and is new if the specs still have it
+            continue
         ledger = stored.ledger or recovered(stored)
         hold = ledger.hold if stored.ledger and ledger.hold else found.reason
         seq = max(found.highest, ledger.seq) + 1

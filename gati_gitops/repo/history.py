@@ -59,7 +59,7 @@ def lowered(
     deepen: Deepen | None = None,
     limit: int = LIMIT,
 ) -> dict[str, Lowered]:
-    """The ledgers whose seq fell, or that were deleted while their unit is still there."""
+    """The ledgers whose seq fell, or that were deleted, with their unit or without it."""
     top = f"{root}/overlays" if root else "overlays"
     commit = read_commit(objects, tip)
     if folder_of(objects, commit.tree, top) is None:
@@ -80,8 +80,7 @@ def lowered(
     for path, by in sorted(fallen.items()):
         content = snapshot.read(path)
         now = None if content is None else _number(content)
-        unit = path.removesuffix("rollout.yaml") + "unit.yaml"
-        if (now or 0) < highest[path] and snapshot.id(unit):
+        if (now or 0) < highest[path]:
             found[path] = Lowered(highest[path], now, by.id, by.author)
     return found
 

@@ -130,6 +130,21 @@ def test_a_reverted_commit_is_held_above_all_numbers_before(world):
     assert world.tip() == again
 
 
+def test_a_first_publish_that_was_reverted_waits_for_a_release(world):
+    world.release(specs(carts=handler("carts")))
+    world.release({"users.yaml": handler()})
+    world.revert()
+    assert f"{UNIT}/unit.yaml" not in world.tree()
+    world.publish()
+    ledger = world.ledger()
+    assert ledger.hold.startswith("reverted by Ada in ")
+    assert ledger.seq == 2
+    assert world.phases() == {"v1": ("Pending", 0)}
+    tip = world.tip()
+    world.publish()
+    assert world.tip() == tip
+
+
 def test_a_ledger_deleted_by_hand_is_held_and_its_number_goes_on(world):
     world.release(specs(users=handler()))
     world.release({"users.yaml": handler(version="v2")})

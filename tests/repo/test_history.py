@@ -133,9 +133,9 @@ def test_a_ledger_that_was_deleted(branch):
     assert branch.lowered() == {LEDGER: Lowered(3, None, by, PERSON)}
 
 
-def test_a_unit_that_was_deleted_has_no_ledger_to_set_back(branch):
-    branch.edits({LEDGER: None, f"{unit()}/unit.yaml": None})
-    assert branch.lowered() == {}
+def test_a_unit_that_was_deleted_was_taken_back_altogether(branch):
+    by = branch.edits({LEDGER: None, f"{unit()}/unit.yaml": None})
+    assert branch.lowered() == {LEDGER: Lowered(3, None, by, PERSON)}
 
 
 def test_a_ledger_that_cannot_be_read_counts_as_set_back(branch):
