@@ -85,15 +85,14 @@ def standings(
 
 def _order(output: Output, environments: Iterable[str]) -> dict[str, int]:
     """Environments in the order in which versions are promoted through them."""
-    after = {
-        env: (output.settings(env).get("promotion") or {}).get("after") for env in environments
-    }
+    said = {env: output.settings(env).get("promotion") or {} for env in environments}
+    after = {env: str(promotion.get("after", "")) for env, promotion in said.items()}
 
     def steps(env: str) -> int:
         seen: list[str] = []
         while env in after and env not in seen:
             seen.append(env)
-            env = after[env] or ""
+            env = after[env]
         return len(seen)
 
     return {env: steps(env) for env in after}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 from gati_gitops.ledger.model import Entry, Phase
 from gati_gitops.publish.status import HOLD, Since, Standing
-from gati_gitops.report.clean import safe
+from gati_gitops.report.clean import neutral, safe
 
 FORMAT = 1
 HEADINGS = ("UNIT", "ENV", "CLUSTERS", "VERSION", "PHASE", "WEIGHT", "SINCE")
@@ -106,25 +107,23 @@ def status_lines(
 def _together(rows: Sequence[Standing]) -> list[tuple[Standing, list[str]]]:
     """Clusters of an environment on which a unit stands alike."""
     found: list[tuple[Standing, list[str]]] = []
-    for row in rows:
-        for other, clusters in found[-8:]:
-            if _alike(row, other):
-                clusters.append(row.cluster)
-                break
-        else:
-            found.append((row, [row.cluster]))
+    for _, group in groupby(rows, key=lambda row: (row.unit, row.environment)):
+        alike: list[tuple[Standing, list[str]]] = []
+        for row in group:
+            same = next((names for other, names in alike if _said(other) == _said(row)), None)
+            if same is None:
+                alike.append((row, [row.cluster]))
+            else:
+                same.append(row.cluster)
+        found += alike
     return found
 
 
-def _alike(one: Standing, two: Standing) -> bool:
-    def said(row: Standing) -> tuple[object, ...]:
-        ledger = row.ledger
-        return (
-            row.unit, row.environment, row.problem, ledger.hold, ledger.retiring, ledger.entries,
-            {part: since.time for part, since in row.since.items()},
-        )  # fmt: skip
-
-    return said(one) == said(two)
+def _said(row: Standing) -> tuple[object, ...]:
+    """What the table says of a unit on a cluster."""
+    ledger = row.ledger
+    times = {part: (since.time, since.exact) for part, since in row.since.items()}
+    return (row.problem, ledger.hold, ledger.retiring, ledger.entries, times)
 
 
 def _once(table: Iterable[tuple[Row, str]]) -> Iterable[tuple[Row, str]]:
@@ -137,7 +136,7 @@ def _once(table: Iterable[tuple[Row, str]]) -> Iterable[tuple[Row, str]]:
 
 
 def _rows(row: Standing, clusters: list[str], now: float) -> Iterable[tuple[Row, str]]:
-    head = (safe(str(row.unit)), safe(row.environment), safe(", ".join(clusters)))
+    head = (neutral(str(row.unit)), neutral(row.environment), neutral(", ".join(clusters)))
     if row.problem:
         yield (*head, "-", "unreadable", "-", "-"), _RED
         yield (safe(row.problem),), _RED
@@ -145,7 +144,7 @@ def _rows(row: Standing, clusters: list[str], now: float) -> Iterable[tuple[Row,
     for entry in row.ledger.entries:
         weight = "-" if row.unit.kind == "module" else str(entry.weight)
         age = _age(row.since_of(entry), now)
-        yield (*head, safe(entry.id), _phase(entry), weight, age), _COLOURS[entry.phase]
+        yield (*head, neutral(entry.id), _phase(entry), weight, age), _COLOURS[entry.phase]
         head = ("", "", "")
     if not row.ledger.entries:
         yield (*head, "-", "-", "-", "-"), ""
