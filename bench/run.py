@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("validate", "disk", "compile", "render", "repo")
+BENCHES = ("validate", "disk", "compile", "render", "repo", "publish")
 
 
 def main() -> int:
