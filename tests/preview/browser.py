@@ -223,8 +223,10 @@ class Page:
     def key(self, key, code=""):
         """A key goes down and up, as a person's would."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=code or key, **text)
-        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=code or key)
+        number = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
+        given = {"key": key, "code": code or key, "windowsVirtualKeyCode": number}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **given, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **given)
 
     def type(self, text):
         self.send("Input.insertText", text=text)

@@ -108,7 +108,8 @@ def _head(review: Review) -> Iterator[Piece]:
     else:
         title = f"{found + ' in ' if found else ''}{words.reach(review.radius)}"
     base, head = (code(cut(side, 120)) for side in words.compared(review))
-    about = f"{base} → {head}, {prose(cut(words.ledgers(review), 200))}."
+    with_what = prose(cut(words.ledgers(review), 200))
+    about = f"{base} → {head}{', ' + with_what if with_what else ''}."
     if not review.same:
         about += f" {words.effect(review.radius).capitalize()}."
     yield Piece((), f"{MARKER}\n### Preview: {title}\n\n{about}")

@@ -72,7 +72,7 @@ def _sums(environment: EnvironmentReview) -> str:
     assert totals is not None
     lines = []
     for label, before, after in (
-        ("least", totals.least_before, totals.least_after),
+        ("fewest", totals.least_before, totals.least_after),
         ("most", totals.most_before, totals.most_after),
     ):
         moved = [
@@ -86,7 +86,7 @@ def _sums(environment: EnvironmentReview) -> str:
 
 
 def _part(whole: bool) -> str:
-    return "" if whole else " (of the units that change)"
+    return "" if whole else " of the units that change"
 
 
 def _alike(group: Alike, where: str, levels: dict[str, Level]) -> Iterator[Piece]:

@@ -10,6 +10,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from gati_gitops.preview.codes import CODES
@@ -17,13 +18,17 @@ from gati_gitops.preview.model import (
     ChangeClass,
     EnvironmentReview,
     FieldChange,
+    Keyed,
     Level,
     ObjectChange,
+    Path,
     Review,
     State,
+    Step,
     Target,
     UnitReview,
     VersionReview,
+    show_path,
 )
 from gati_gitops.preview.writers import words
 from gati_gitops.preview.writers.gather import Said, alike, by_code
@@ -38,6 +43,7 @@ class Bodies:
 
     def __init__(self, origins: Callable[[ObjectChange], Mapping[str, str]] | None = None) -> None:
         self._origins = origins
+        self.tells = origins is not None
         self._numbers: dict[str, int] = {}
 
     def add(self, change: ObjectChange) -> Json:
@@ -67,10 +73,15 @@ class Bodies:
 def clean(value: Any) -> Any:
     """The value with nothing in its texts that looks like a secret, whoever let it through."""
     if isinstance(value, str):
-        return "\n".join(map(redact, value.split("\n"))) if "\n" in value else redact(value)
+        return _clean_text(value)
     if isinstance(value, dict):
-        return {key: clean(item) for key, item in value.items()}
+        return {clean(key): clean(item) for key, item in value.items()}
     return [clean(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@lru_cache(maxsize=65536)  # objects are alike, and so are their texts
+def _clean_text(text: str) -> str:
+    return "\n".join(map(redact, text.split("\n"))) if "\n" in text else redact(text)
 
 
 def _chunk(first: int, texts: list[str]) -> Json:
@@ -231,15 +242,39 @@ def _object(change: ObjectChange, bodies: Bodies) -> Json:
         "was": str(change.was or ""),
         "class": change.change_class,
         "folder": change.folder,
-        "fields": [_field(field) for field in change.fields],
+        "fields": [_field(field, change.after, bodies) for field in change.fields],
         "noise": [_field(field) for field in change.noise],
         **bodies.add(change),
     }
     return {key: value for key, value in found.items() if value not in ("", [])}
 
 
-def _field(field: FieldChange) -> list[Any]:
-    """Path, lines with signs, class; the lines are the class's own where there is one."""
-    if field.change_class:
-        return [field.shown, [], field.change_class]
-    return [field.shown, [sign + redact(text) for sign, text in words.rows_of(field)]]
+def _field(field: FieldChange, body: Any = None, bodies: Bodies | None = None) -> list[Any]:
+    """Path, lines with signs, class, and the path by which the field's origin is known.
+
+    The lines are the class's own where there is one.
+    """
+    rows = [] if field.change_class else words.rows_of(field)
+    found = [field.shown, [sign + redact(text) for sign, text in rows], field.change_class]
+    if bodies and bodies.tells and any(isinstance(step, Keyed) for step in field.path):
+        return [*found, show_path(_exact(field.path, body))]
+    return found if field.change_class else found[:2]
+
+
+def _fits(step: Keyed, item: Any) -> bool:
+    return isinstance(item, dict) and all(item.get(key) == value for key, value in step.keys)
+
+
+def _exact(path: Path, body: Any) -> Path:
+    """The path with numbers instead of keys, as far as it leads somewhere."""
+    exact: list[Step] = []
+    for step in path:
+        at: Step = step
+        if isinstance(step, Keyed) and isinstance(body, list):
+            at = next((number for number, item in enumerate(body) if _fits(step, item)), step)
+        try:
+            body = body[at]
+        except (KeyError, IndexError, TypeError):
+            return tuple(exact)
+        exact.append(at)
+    return tuple(exact)

@@ -13,6 +13,7 @@ from gati_gitops.preview.codes import CODES
 from gati_gitops.preview.model import Level, Review
 from gati_gitops.preview.writers.gather import Mark, marks
 from gati_gitops.preview.writers.github import message_lines
+from gati_gitops.redact import redact
 from gati_gitops.report.clean import safe
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -66,7 +67,7 @@ def _result(mark: Mark, rule: int) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     physical: dict[str, Any] = {
-        "artifactLocation": {"uri": quote(place.file.encode(errors="replace"))}
+        "artifactLocation": {"uri": quote(redact(place.file).encode(errors="replace"))}
     }
     if place.line:
         physical["region"] = {"startLine": place.line, "startColumn": place.column or 1}

@@ -218,10 +218,11 @@ def _environment(page: _Page, environment: EnvironmentReview) -> None:
 def _totals(page: _Page, environment: EnvironmentReview) -> None:
     totals = environment.totals
     assert totals is not None
-    part = "" if totals.whole else " of the units that change"
+    if not totals.whole:
+        page.put("what the units that change request:", "dim", indent=2)
     for label, before, after in (
-        (f"least{part}", totals.least_before, totals.least_after),
-        (f"most{part}", totals.most_before, totals.most_after),
+        ("fewest", totals.least_before, totals.least_after),
+        ("most", totals.most_before, totals.most_after),
     ):
         moved = [
             f"{name} {old} → {new} ({delta})"

@@ -112,9 +112,8 @@ def compared(review: Review) -> tuple[str, str]:
 
 
 def ledgers(review: Review) -> str:
-    if review.ledger:
-        return f"with the ledgers of {review.ledger}"
-    return "as a first publish: no ledgers were given"
+    """Of which output; where there is none, a note of the review says what that means."""
+    return f"with the ledgers of {review.ledger}" if review.ledger else ""
 
 
 # -- where ---------------------------------------------------------------------------------------
@@ -165,7 +164,8 @@ def _state(state: State | None) -> str:
     if state is None:
         return "none"
     weight = "" if state.weight is None else f" {state.weight} %"
-    return f"{state.phase}{weight}".strip() or "none"
+    waiting = ", a revision waits" if state.waiting else ""
+    return f"{state.phase}{weight}{waiting}".strip() or "none"
 
 
 def unit_line(unit: UnitReview) -> str:

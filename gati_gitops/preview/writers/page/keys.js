@@ -44,7 +44,10 @@ const ACTS = {
   k: () => go(neighbour(current(), -1)),
   n: () => go(neighbour(current(), 1, serious())),
   p: () => go(neighbour(current(), -1, serious())),
-  o: () => (location.hash = address("")),
+  o: () => {
+    location.hash = address("");
+    arrive();
+  },
   "/": () => byId("search").select(),
   f: () => choose({ view: "fields" }),
   u: () => choose({ view: "unified" }),
@@ -62,8 +65,11 @@ function serious() {
   return (item) => item.level === level;
 }
 
+// At once, not when the browser tells of it: the next key may come before that.
 function go(item) {
-  if (item) location.hash = address(item.key);
+  if (!item) return;
+  location.hash = address(item.key);
+  arrive();
 }
 
 function byNumber(number) {

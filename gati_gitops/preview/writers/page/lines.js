@@ -5,7 +5,7 @@ const WORDS = new Set(["y", "n", "yes", "no", "true", "false", "on", "off", "nul
 const scalar = (value) =>
   typeof value === "string" && PLAIN.test(value) && !WORDS.has(value.toLowerCase()) ? value : JSON.stringify(value);
 const keyText = (key) => (/^[A-Za-z$][A-Za-z0-9_./-]*$/.test(key) ? key : JSON.stringify(key));
-const stepped = (path, key) => (/[.[\]]/.test(key) ? `${path}["${key}"]` : path ? `${path}.${key}` : key);
+const stepped = (path, key) => (/^[^.[\]"'\s]+$/.test(key) ? (path ? `${path}.${key}` : key) : `${path}["${key}"]`);
 const isBranch = (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
 function yamlLines(value) {

@@ -29,8 +29,7 @@ function arrive() {
   draw();
   if (state.route === before) return;
   byId("main").scrollTop = 0;
-  if (current()) reveal(current());
-  drawRows();
+  if (current() && reveal(current())) drawRows();
   document.title = `${current() ? titleOf(current()) + " · " : ""}${title}`;
 }
 
@@ -99,15 +98,14 @@ drawHelp();
 readAddress();
 byId("search").value = state.query;
 draw();
-if (current()) reveal(current());
-drawRows();
+if (current() && reveal(current())) drawRows();
 
 addEventListener("hashchange", arrive);
 addEventListener("keydown", onKey);
-addEventListener("resize", drawRows);
+addEventListener("resize", () => drawRows());
 addEventListener("beforeprint", drawPaper);
 addEventListener("afterprint", () => fill(byId("print")));
-byId("list").addEventListener("scroll", drawRows, { passive: true });
+byId("list").addEventListener("scroll", () => drawRows(false), { passive: true });
 byId("search").addEventListener("input", (event) => choose({ query: event.target.value }));
 byId("theme").addEventListener("click", nextTheme);
 byId("help").addEventListener("click", () => byId("keys").showModal());

@@ -23,30 +23,53 @@ function listRows() {
   return out;
 }
 
+let listed = null;
+
 function drawNav() {
+  const chosen = JSON.stringify([state.query, [...state.environments], [...state.levels], reviewed.size]);
+  if (chosen !== listed) {
+    listed = chosen;
+    drawList();
+  }
+  drawRows();
+}
+
+function drawList() {
   shown = found();
   rows = listRows();
   const units = new Set(shown.filter((item) => item.unit).map((item) => item.unit)).size;
   const done = shown.filter((item) => reviewed.has(item.key)).length;
   const narrowed = shown.length < ITEMS.length ? " found" : "";
   fill(byId("count"), plural(units, "unit"), narrowed, done > 0 && ` · ${done} of ${shown.length} reviewed`);
-  drawRows();
 }
 
-function drawRows() {
+let inSight = new Map(); // row → its element
+
+// On scrolling, what stays in sight stays as it is.
+function drawRows(anew = true) {
   const list = byId("list");
   const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 8);
   const last = Math.min(rows.length, Math.ceil((list.scrollTop + (list.clientHeight || 800)) / ROW) + 8);
-  const space = el("div.space", { role: "list" });
-  space.style.height = `${rows.length * ROW}px`;
-  for (let at = first; at < last; at += 1) {
-    const node = navRow(rows[at]);
-    node.style.transform = `translateY(${at * ROW}px)`;
-    space.append(node);
-  }
   const focused = document.activeElement?.closest?.(".list") ? document.activeElement.dataset.key : null;
-  fill(list, space);
-  if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  const space = list.firstChild || list.appendChild(el("div.space", { role: "list" }));
+  const next = new Map();
+  for (let at = first; at < last; at += 1) {
+    const node = (!anew && inSight.get(rows[at])) || navRow(rows[at]);
+    node.style.transform = `translateY(${at * ROW}px)`;
+    next.set(rows[at], node);
+  }
+  space.style.height = `${rows.length * ROW}px`;
+  if (anew) space.replaceChildren(...next.values());
+  else {
+    for (const [row, node] of inSight) if (next.get(row) !== node) node.remove();
+    let before = null;
+    for (const node of [...next.values()].reverse()) {
+      if (node.parentNode !== space) space.insertBefore(node, before);
+      before = node;
+    }
+  }
+  inSight = next;
+  if (anew && focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
 
 function navRow({ head, sub, item, position }) {
@@ -71,9 +94,11 @@ function navRow({ head, sub, item, position }) {
 function reveal(item) {
   const list = byId("list");
   const top = rows.findIndex((row) => row.item === item) * ROW;
-  if (top < 0) return;
-  if (top < list.scrollTop + ROW) list.scrollTop = Math.max(0, top - 2 * ROW);
-  else if (top > list.scrollTop + list.clientHeight - 2 * ROW) list.scrollTop = top - list.clientHeight + 3 * ROW;
+  const before = list.scrollTop;
+  if (top < 0) return false;
+  if (top < before + ROW) list.scrollTop = Math.max(0, top - 2 * ROW);
+  else if (top > before + list.clientHeight - 2 * ROW) list.scrollTop = top - list.clientHeight + 3 * ROW;
+  return list.scrollTop !== before;
 }
 
 // The next one in the list; with `wanted`, the next of those.

@@ -8,7 +8,7 @@ function overview() {
       {},
       el("h1", {}, DATA.same ? "Nothing changes" : verdict.length ? verdict.join(", ") : "No dangers"),
       el("p", {}, DATA.same ? "" : `${DATA.reach}; ${DATA.effect}.`),
-      el("p.dim", {}, `Compiled ${DATA.ledgers}.`, DATA.project && ` Project ${DATA.project}.`),
+      el("p.dim", {}, DATA.ledgers && `Compiled ${DATA.ledgers}. `, DATA.project && `Project ${DATA.project}.`),
       DATA.notes.map((note) => el("p.hint", {}, note)),
     ),
     findingsSection(),
@@ -94,13 +94,13 @@ function totalsSection() {
   return el(
     "section",
     { "aria-labelledby": "totals" },
-    el("h2", { id: "totals" }, "What the pods request"),
+    el("h2", { id: "totals" }, "What the pods request", !rows.some((one) => one.totals.whole) && " (of the units that change)"),
     el("div.scroll", {}, el(
       "table.totals",
       {},
       el("thead", {}, el("tr", {}, ["environment", "pods that run", ...columns].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, rows.flatMap((one) => [
-        el("tr", {}, el("th", { scope: "row", rowspan: "2" }, one.name, !one.totals.whole && el("span.dim", {}, " units that change")), el("td.dim", {}, "fewest"), one.totals.least.filter(used).map(cell)),
+        el("tr", {}, el("th", { scope: "row", rowspan: "2" }, one.name), el("td.dim", {}, "fewest"), one.totals.least.filter(used).map(cell)),
         el("tr", {}, el("td.dim", {}, "most"), one.totals.most.filter(used).map(cell)),
       ])),
     )),

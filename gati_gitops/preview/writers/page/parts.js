@@ -101,11 +101,11 @@ function fieldList(fields, origins) {
   return el(
     "div.fields",
     {},
-    fields.map(([path, rows, of]) =>
+    fields.map(([path, rows, of, exact]) =>
       el(
         `div.field${of ? ".classed" : ""}`,
         {},
-        el("div.path", { "data-path": path, "data-origin": originOf(origins, path) }, pathText(path), of && classLink(of)),
+        el("div.path", { "data-path": path, "data-origin": originOf(origins, exact || path) }, pathText(path), of && classLink(of)),
         rows.length ? el("div.lines", {}, fieldRows(rows)) : null,
       ),
     ),
@@ -121,7 +121,7 @@ function pathText(path) {
 // What made a field: of itself, or of the nearest field around it.
 function originOf(origins, path) {
   if (!origins) return null;
-  for (let here = path; here; here = here.replace(/(\.[^.[\]]+|\[[^\]]*\]|^[^.[]+)$/, "")) {
+  for (let here = path; here; here = here.replace(/(\.[^.[\]]+|\["[^"]*"\]|\[[^\]]*\]|^[^.[]+)$/, "")) {
     if (Object.hasOwn(origins, here)) return origins[here];
   }
   return null;

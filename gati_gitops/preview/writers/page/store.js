@@ -130,6 +130,7 @@ function choose(change) {
     // A page without an address of its own has no history either.
   }
   draw();
+  if (current() && reveal(current())) drawRows();
 }
 
 function toggle(set, value) {
