@@ -97,8 +97,7 @@ def test_a_danger_names_its_line_and_remedy():
 
 def test_nothing_changes():
     text = write_text(nothing(), width=80)
-    assert "Nothing changes." in text
-    assert "as a first publish" in text
+    assert text == "preview origin/main → HEAD\nNothing changes.\n"
 
 
 def test_every_danger_is_there_however_many():
