@@ -277,6 +277,27 @@ def test_a_first_line_that_changes_changes_no_object() -> None:
     assert not only(found).objects
 
 
+def test_a_patch_that_deletes_an_object_takes_it_away() -> None:
+    before = tree_of({"gati.yaml": canary(), "a": handler()})
+    path = f"{UNIT}/kustomization.yaml"
+    patch = """patches:
+- patch: |
+    apiVersion: v1
+    kind: ServiceAccount
+    metadata:
+      name: handler-users-v1
+      namespace: shop
+    $patch: delete
+"""
+    later = {**before, path: before[path].partition(b"patches:")[0] + patch.encode()}
+    found = recorded(before, later)
+    assert [str(k) for k in found.objects(lambda o: o.removed)] == [
+        "ServiceAccount shop/handler-users-v1"
+    ]
+    files = MemoryFiles(later)
+    assert _read_off(files, UNIT).keys() == built(files, UNIT).keys()
+
+
 def test_a_folder_edited_by_hand_is_built() -> None:
     before = tree_of({"gati.yaml": canary(), "a": handler()})
     edited = dict(before)

@@ -26,7 +26,7 @@ from gati_gitops.repo.signatures import (
     parse_keyring,
     parse_signers,
 )
-from gati_gitops.repo.sshsig import SshSignature, string
+from gati_gitops.repo.sshsig import SshSignature, public_blob, string
 from gati_gitops.repo.trust import require_own, require_signed, unsigned_commits
 from tests.repo.keys import (
     TIME,
@@ -302,6 +302,28 @@ def test_a_line_that_cannot_be_read_is_refused_with_its_number(tmp_path: Path, l
     assert str(refused.value.place) == "signers:2:1"
 
 
+def test_weak_rsa_signatures_do_not_count(tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    def signed_with(bits: int, name: bytes, digest: hashes.HashAlgorithm) -> tuple[bytes, str]:
+        key = rsa.generate_private_key(65537, bits)
+        public = public_blob(key)
+        data = SshSignature(public, "git", b"", b"sha512", b"").signed(payload())
+        made = string(name) + string(key.sign(data, padding.PKCS1v15(), digest))
+        armoured = SshSignature(public, "git", b"", b"sha512", made).armoured()
+        line = f"ann ssh-rsa {base64.b64encode(public).decode()}"
+        return signed(payload(), armoured), line
+
+    for bits, name, digest, state in (
+        (2048, b"rsa-sha2-256", hashes.SHA256(), State.GOOD),
+        (1024, b"rsa-sha2-256", hashes.SHA256(), State.BAD),
+        (2048, b"ssh-rsa", hashes.SHA1(), State.BAD),
+    ):
+        commit, line = signed_with(bits, name, digest)
+        assert check_commit(commit, allows(line)).state is state, (bits, name)
+
+
 # -- commits that lie ------------------------------------------------------------------------------
 
 
@@ -317,6 +339,16 @@ def test_a_signature_in_the_message_is_none(tmp_path: Path) -> None:
     armoured = signer({"GATI_SIGNING_KEY": str(key)}).sign(payload())
     commit = payload() + b"\ngpgsig " + armoured.replace("\n", "\n ").encode()
     assert check_commit(commit, allows(allowed_line(key))).state is State.UNSIGNED
+
+
+def test_a_signature_has_one_spelling(tmp_path: Path) -> None:
+    key = ssh_key(tmp_path, "rsa")
+    lines = signer({"GATI_SIGNING_KEY": str(key)}).sign(payload()).split("\n")
+    assert lines[-3].endswith("=")  # so the last digit has bits that mean nothing
+    last = lines[-3].rstrip("=")
+    lines[-3] = last[:-1] + chr(ord(last[-1]) + 1) + "=" * (len(lines[-3]) - len(last))
+    armoured = "\n".join(lines)
+    assert check_commit(signed(payload(), armoured), allows(allowed_line(key))).state is State.BAD
 
 
 def test_a_signature_of_another_hash_does_not_change_what_was_signed(tmp_path: Path) -> None:
