@@ -117,9 +117,7 @@ def read_commit(objects: Objects, id: str) -> Commit:
 def is_ours(commit: Commit) -> bool:
     """Whether we made a commit, where it stands now."""
     found = trailers(commit.message)
-    if len(commit.parents) > 1 or not found.keys() & set(OURS):
-        return False
-    return found.get(_BASE, "") == "".join(commit.parents)
+    return bool(found.keys() & set(OURS)) and found.get(_BASE, "") == "".join(commit.parents)
 
 
 def trailers(message: str) -> dict[str, str]:

@@ -71,9 +71,9 @@ def lowered(
         for path, before, after in differences(objects, *trees, prefix="overlays/"):
             if not _LEDGER.fullmatch(path):
                 continue
-            was, is_ = _seq(objects, before), _seq(objects, after)
-            highest[path] = max(highest.get(path, 0), was, is_)
-            if is_ < was:
+            was = _seq(objects, before)
+            highest[path] = max(highest.get(path, 0), was)
+            if _seq(objects, after) < was:
                 fallen.setdefault(path, child)
     snapshot = GitSnapshot(objects, commit.tree, root)
     found: dict[str, Lowered] = {}

@@ -86,6 +86,18 @@ def test_notes_at_any_depth_are_replaced_where_they_are(objects, tmp_path, depth
     assert len(git(tmp_path, "notes", f"--ref={HYDRATOR}", "list").splitlines()) == 2
 
 
+def test_a_note_beside_the_folder_of_its_digits_is_replaced_where_it_is(objects, tmp_path):
+    name = target(1)
+    old = (FILE, objects.add(BLOB, b"old"))
+    folder = (FOLDER, objects.add_tree([(b"0" * 38, old)]))
+    tree = objects.add_tree([(name.encode(), old), (name[:2].encode(), folder)])
+    objects.flush()
+    tip = git(tmp_path, "commit-tree", tree.hex(), "-m", "mixed")
+    made = add(objects, tip, {name: b"new"}, tmp_path)
+    assert shown(tmp_path, name) == "new"  # git would show both, had it been put into the folder
+    assert read_note(objects, made, name) == b"new"
+
+
 def test_many_notes_are_spread_over_folders(objects, tmp_path):
     tip = ""
     for start in range(0, 2000, 400):

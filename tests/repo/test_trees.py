@@ -108,6 +108,20 @@ def test_the_last_file_of_a_folder_takes_the_folder_along(objects):
     assert nothing == git(home(objects), "hash-object", "-t", "tree", "/dev/null")
 
 
+def test_a_folder_is_not_removed_as_a_file(objects):
+    base = write_tree(objects, "", {"base/a/b": b"1"})
+    for change in ({"base/a": None}, {"base/a": None, "base/a/b": None}, {"base/a": b"x"}):
+        with pytest.raises(Refused, match="base/a is a folder"):
+            write_tree(objects, base, change)
+    made = write_tree(objects, base, {"base/a": b"x", "base/a/b": None})
+    assert GitSnapshot(objects, made).paths("") == ["base/a"]
+
+
+def test_a_path_cannot_be_file_and_folder(objects):
+    with pytest.raises(Refused, match="base/a would be both"):
+        write_tree(objects, "", {"base/a": b"x", "base/a/b": b"y"})
+
+
 def test_fsck_is_content(tmp_path):
     objects = bare(tmp_path)
     tree = write_tree(objects, "", OLD)
