@@ -17,21 +17,29 @@ if TYPE_CHECKING:
 Examples:
   gati-gitops init
   gati-gitops init shop
+  gati-gitops init shop --ci gitlab
 
 \b
 Exit codes: 0 written, 4 the folder cannot be written, 5 refused: a file is there already.""",
 )
 @click.argument("folder", default=".", metavar="[DIR]", type=click.Path(file_okay=False))
+@click.option(
+    "--ci",
+    type=click.Choice(("github", "gitlab", "none")),
+    default="github",
+    show_default=True,
+    help="Whose CI validates, previews and publishes.",
+)
 @click.option("--force", is_flag=True, help="Write over files that are there already.")
-def command(folder: str, force: bool) -> None:
-    """Scaffold gati.yaml, an example handler and a CI workflow in DIR.
+def command(folder: str, ci: str, force: bool) -> None:
+    """Scaffold gati.yaml, an example handler and CI workflows in DIR.
 
     What is there already stays as it is: without --force nothing is overwritten.
     """
     from gati_gitops.scaffold import project_files
 
     root = Path(folder)
-    files = project_files(root.resolve().name)
+    files = project_files(root.resolve().name, ci)
     _refuse_links(root, files)
     there = {path for path in files if (root / path).exists()}
     same = {path for path in there if _content(root / path) == files[path]}

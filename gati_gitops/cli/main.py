@@ -32,6 +32,7 @@ VERBS = {
     "plan": "Print what the specs come to, per environment.",
     "compile": "Write the Kustomize tree of the specs to a folder.",
     "publish": "Commit the compiled specs to a branch of the output repository.",
+    "comment": "Put a preview on its pull request: one comment, updated in place.",
     "verify": "Prove that a branch is what the specs and its ledgers compile to.",
     "status": "Print where every unit stands: versions, phases, weights, holds.",
     "hold": "Freeze a unit: phases, weights and manifests stay.",

@@ -16,14 +16,19 @@ from gati_gitops.tree import Tree
 _PROJECT, _VERSION = b"PROJECT-NAME", b"COMPILER-VERSION"
 
 
-def project_files(name: str) -> Tree:
-    """A new project: settings, a handler, a partial document, a workflow, the editor's schemas."""
+def project_files(name: str, ci: str = "github") -> Tree:
+    """A new project: settings, a handler, a partial document, CI, the editor's schemas."""
     from gati_gitops.spec.schema_editor import COMBINED, ENVIRONMENT, json_schema_files
     from gati_gitops.yamlio.emit import scalar
 
     values = {_PROJECT: scalar(project_name(name)).encode(), _VERSION: __version__.encode()}
     found = {}
-    for path, content in _folder("init").items():
+    files = _folder("init")
+    if ci != "github":
+        files = {path: c for path, c in files.items() if not path.startswith(".github/")}
+    if ci == "gitlab":
+        files[".gitlab-ci.yml"] = _folder("ci")["gitlab.yml"]
+    for path, content in files.items():
         for mark, value in values.items():
             content = content.replace(mark, value)  # noqa: PLW2901
         found[path] = content
