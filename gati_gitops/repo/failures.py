@@ -26,7 +26,7 @@ class Unreachable(Transient):
     """No connection came about."""
 
 
-class Odd(Outside):
+class Odd(Transient):
     """Something that libgit2 says and we do not know: it may be our own clone that is damaged."""
 
 
@@ -56,9 +56,11 @@ class Lost(Outside):
 _STATUS = re.compile(r"unexpected http status code: (\d{3})")
 _KEY = re.compile(r"failed to authenticate SSH session")
 _TIMED_OUT = re.compile(r"timed? ?out", re.IGNORECASE)
+# "Unexpected packet type" is a commit that was taken from the branch between listing and fetching.
 _CUT = re.compile(
-    r"unexpected EOF|unexpectedly large parse|early EOF|premature|reset by peer|broken pipe"
-    r"|could not (?:read|write) (?:from|to) socket|SSL error|SSL_ERROR|failed to (?:start SSH|send)"
+    r"unexpected (?:EOF|packet type)|unexpectedly large parse|early EOF|premature|reset by peer"
+    r"|broken pipe|could not (?:read|write) (?:from|to) (?:socket|remote)|SSL error|SSL_ERROR"
+    r"|failed to (?:start SSH|send)"
     r"|connection (?:was )?closed|bad packet|invalid (?:pkt|packet)|unable to exchange"
     r"|SSH could not (?:read|write|execute)|Failed (?:getting banner|waiting)|socket disconnect"
     r"|remote (?:hung up|end)|pack (?:header|file)|truncated|invalid line",
@@ -94,6 +96,11 @@ def in_words(text: str, address: Address) -> GatiError:
         return Outside(
             f"our key could not be used: {text[found.end() :].strip(' :') or text}",
             remedy="check GATI_SSH_KEY and GATI_SSH_PASSPHRASE",
+        )
+    if "unsupported URL protocol" in text:
+        return Outside(
+            f"the libgit2 that is installed cannot reach {address}",
+            remedy="install pygit2 from PyPI, which comes with https and ssh",
         )
     if _TIMED_OUT.search(text):
         return Transient(f"{address} did not answer in time", remedy="run again")

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import select
 import socket
 import threading
 from collections.abc import Callable
@@ -171,26 +172,27 @@ class Tunnel:
         while True:
             try:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._behind), timeout=WAIT)
             except OSError:
                 return
-            self._open |= {client, server}
-            threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
-            threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
-    def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+    def _serve(self, client: socket.socket) -> None:
+        self._open.add(client)
+        behind = ("127.0.0.1", self._behind)
+        with client, contextlib.suppress(OSError), socket.create_connection(behind) as server:
+            self._pass(client, server)
+        self._open.discard(client)
+
+    def _pass(self, client: socket.socket, server: socket.socket) -> None:
         passed = 0
-        with contextlib.suppress(OSError):
-            while part := source.recv(1 << 12):
-                passed += len(part) * counted
-                if self.cut_after is not None and passed > self.cut_after:
-                    break
-                if self.silent_after is not None and passed > self.silent_after:
-                    continue
-                target.sendall(part)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+        while True:
+            for source in select.select([client, server], [], [], WAIT)[0]:
+                part = source.recv(1 << 12)
+                passed += len(part) * (source is client)
+                if not part or (self.cut_after is not None and passed > self.cut_after):
+                    return
+                if self.silent_after is None or passed <= self.silent_after:
+                    (server if source is client else client).sendall(part)
 
 
 def _read(connection: socket.socket) -> Request | None:
