@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
+
+from gati_gitops.forge.model import ForgeError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +19,26 @@ class Answer:
     headers: Mapping[str, str]
     """By names in lower case."""
     data: Any
+
+
+class Sent(dict[str, Any]):
+    """An object that a forge sent; to miss a field in it is the forge's failure, not a bug."""
+
+    def __missing__(self, key: str) -> Any:
+        raise ForgeError(f"the forge's answer lacks the field {key}")
+
+
+def understood(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A reader of answers that fails as the forge when something is of another kind."""
+
+    @wraps(read)
+    def reader(item: Any) -> T:
+        try:
+            return read(item)
+        except (AttributeError, TypeError, ValueError):
+            raise ForgeError("the forge's answer is not as its documents say") from None
+
+    return reader
 
 
 def rate_limited(answer: Answer) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from gati_gitops.forge.answers import understood
 from gati_gitops.forge.comments import keep_comment, was_asked
 from gati_gitops.forge.http import Http, segment
 from gati_gitops.forge.model import (
@@ -49,7 +50,7 @@ class Gitea:
         ]
 
     def closed(self, branch: str) -> list[PullRequest]:
-        items = self._http.get(
+        items = self._http.some(
             f"{self._repo}/pulls", "list pull requests", state="closed", limit=50
         )
         found = [_pull(item) for item in items if _branch(item) == branch and _own(item)]
@@ -74,12 +75,11 @@ class Gitea:
             # there already is one, made by a run beside us or by one whose answer was lost
             if not isinstance(error, Unanswered) and error.status != 409:
                 raise
-            pull = next(
-                (p for p in self.find(branch) if (p.branch, p.base) == (branch, base)), None
-            )
-            if not pull:
+            found = self.find(branch)
+            there = [pull for pull in found if (pull.branch, pull.base) == (branch, base)]
+            if not there:
                 raise
-            return self.update(pull, text)
+            return self.update(there[0], text)
         return self._dress(_pull(item), text)
 
     def update(self, pull: PullRequest, text: Text) -> Done:
@@ -207,11 +207,13 @@ class Gitea:
         )
 
 
+@understood
 def _branch(item: Any) -> str:
     """Its name, also when the branch is gone: `ref` is something else then."""
     return str(item["head"]["label"] or item["head"]["ref"])
 
 
+@understood
 def _own(item: Any) -> bool:
     """Whether the branch is in the repository itself: anybody may name a branch of a fork."""
     return bool(item["head"]["repo_id"] == item["base"]["repo_id"])
@@ -221,6 +223,7 @@ def _title(text: Text) -> str:
     return f"{_DRAFT if text.draft else ''}{one_line(text.title, 240)}"
 
 
+@understood
 def _pull(item: Any) -> PullRequest:
     draft = bool(item.get("draft"))
     people = [user["login"] for user in item.get("requested_reviewers") or () if user]

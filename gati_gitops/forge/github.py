@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from gati_gitops.forge.answers import understood
 from gati_gitops.forge.comments import keep_comment, was_asked
 from gati_gitops.forge.http import Http, segment
 from gati_gitops.forge.model import (
@@ -58,16 +59,14 @@ class GitHub:
             per_page=100,
         )
         return [
-            _pull(item)
-            for item in items
-            if item["head"]["ref"].startswith(branch_prefix) and _own(item)
+            _pull(item) for item in items if _branch(item).startswith(branch_prefix) and _own(item)
         ]
 
     def closed(self, branch: str) -> list[PullRequest]:
-        return [_pull(item) for item in self._of_branch(branch, "closed")]
+        return self._of_branch(branch, "closed")
 
-    def _of_branch(self, branch: str, state: str) -> list[Any]:
-        found = self._http.get(
+    def _of_branch(self, branch: str, state: str) -> list[PullRequest]:
+        found = self._http.some(
             f"{self._repo}/pulls",
             "list pull requests",
             state=state,
@@ -76,7 +75,7 @@ class GitHub:
             direction="desc",
             per_page=30,
         )
-        return [item for item in found if item["head"]["ref"] == branch and _own(item)]
+        return [_pull(item) for item in found if _branch(item) == branch and _own(item)]
 
     def _get(self, number: int) -> Any:
         return self._http.get(f"{self._repo}/pulls/{number}", f"show pull request {number}")
@@ -90,10 +89,10 @@ class GitHub:
             # there already is one, made by a run beside us or by one whose answer was lost
             if not isinstance(error, Unanswered) and error.status != 422:
                 raise
-            item = next((i for i in self._of_branch(branch, "open") if i["base"]["ref"] == base), 0)
-            if not item:
+            there = [pull for pull in self._of_branch(branch, "open") if pull.base == base]
+            if not there:
                 raise
-            return self.update(_pull(item), text)
+            return self.update(there[0], text)
         return self._dress(_pull(item), text, notes)
 
     def _create(
@@ -258,7 +257,7 @@ class GitHub:
     def _mutate(self, query: str, variables: dict[str, str], doing: str) -> str:
         """Run a mutation; what GitHub has against it, or nothing."""
         body = {"query": query, "variables": {"input": variables}}
-        answer = self._http.send("POST", self._graphql, doing, body) or {}
+        answer = self._http.send("POST", self._graphql, doing, body)
         problems = [str(e.get("message", "")) for e in answer.get("errors") or ()]
         return one_line(f"{self.name} would not {doing}: " + "; ".join(problems), 300) * bool(
             problems
@@ -274,6 +273,12 @@ class GitHub:
         )
 
 
+@understood
+def _branch(item: Any) -> str:
+    return str(item["head"]["ref"])
+
+
+@understood
 def _own(item: Any) -> bool:
     """Whether the branch is in the repository itself: anybody may name a branch of a fork."""
     head, base = item["head"].get("repo") or {}, item["base"]["repo"]
@@ -284,6 +289,7 @@ def _team(reviewer: str) -> str:
     return reviewer.rpartition("/")[2]
 
 
+@understood
 def _pull(item: Any) -> PullRequest:
     owner = item["base"]["repo"]["owner"]["login"]
     people = [user["login"] for user in item.get("requested_reviewers") or ()]

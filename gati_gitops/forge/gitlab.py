@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from gati_gitops.forge.answers import understood
 from gati_gitops.forge.comments import keep_comment, was_asked
 from gati_gitops.forge.http import Http, segment
 from gati_gitops.forge.model import (
@@ -50,17 +51,14 @@ class GitLab:
             per_page=100,
         )
         return [
-            _pull(item)
-            for item in items
-            if item["source_branch"].startswith(branch_prefix) and _own(item)
+            _pull(item) for item in items if _branch(item).startswith(branch_prefix) and _own(item)
         ]
 
     def closed(self, branch: str) -> list[PullRequest]:
-        found = self._of_branch(branch, "all")
-        return [_pull(item) for item in found if item["state"] in ("closed", "merged")]
+        return [pull for pull in self._of_branch(branch, "all") if pull.state != "open"]
 
-    def _of_branch(self, branch: str, state: str) -> list[Any]:
-        found = self._http.get(
+    def _of_branch(self, branch: str, state: str) -> list[PullRequest]:
+        found = self._http.some(
             self._pulls,
             "list merge requests",
             state=state,
@@ -69,7 +67,7 @@ class GitLab:
             sort="desc",
             per_page=30,
         )
-        return [item for item in found if item["source_branch"] == branch and _own(item)]
+        return [_pull(item) for item in found if _branch(item) == branch and _own(item)]
 
     def _get(self, number: int) -> Any:
         return self._http.get(f"{self._pulls}/{number}", f"show merge request {number}")
@@ -94,11 +92,10 @@ class GitLab:
             # there already is one, made by a run beside us or by one whose answer was lost
             if not isinstance(error, Unanswered) and error.status != 409:
                 raise
-            open_ones = self._of_branch(branch, "opened")
-            item = next((i for i in open_ones if i["target_branch"] == base), None)
-            if not item:
+            there = [pull for pull in self._of_branch(branch, "opened") if pull.base == base]
+            if not there:
                 raise
-            return self.update(_pull(item), text)
+            return self.update(there[0], text)
         return Done(_pull(item), notes)
 
     def update(self, pull: PullRequest, text: Text) -> Done:
@@ -124,7 +121,7 @@ class GitLab:
         """GitLab wants numbers of users; groups can't be asked for a review."""
         ids, notes = [], []
         for name in names:
-            found = self._http.get("/users", f"look up {name}", username=name) or ()
+            found = self._http.some("/users", f"look up {name}", username=name)
             if found:
                 ids.append(found[0]["id"])
             else:
@@ -192,6 +189,12 @@ class GitLab:
                 raise
 
 
+@understood
+def _branch(item: Any) -> str:
+    return str(item["source_branch"])
+
+
+@understood
 def _own(item: Any) -> bool:
     """Whether the branch is in the project itself: anybody may name a branch of a fork."""
     return bool(item["source_project_id"] == item["target_project_id"])
@@ -201,6 +204,7 @@ def _title(text: Text) -> str:
     return f"{_DRAFT if text.draft else ''}{one_line(text.title, 240)}"
 
 
+@understood
 def _pull(item: Any) -> PullRequest:
     draft = bool(item.get("draft"))
     return PullRequest(

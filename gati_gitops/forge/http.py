@@ -28,7 +28,7 @@ from urllib3.exceptions import (
 
 from gati_gitops import __version__
 from gati_gitops.errors import Refused
-from gati_gitops.forge.answers import Answer, next_page, rate_limited, retry_after, said
+from gati_gitops.forge.answers import Answer, Sent, next_page, rate_limited, retry_after, said
 from gati_gitops.forge.connect import LOOPBACK, Limits, connections
 from gati_gitops.forge.model import ForgeError, Unanswered
 from gati_gitops.forge.secret import Secret
@@ -72,24 +72,32 @@ class Http:
         self._waited = 0.0
         self._pool = connections(parts.scheme, parts.hostname or "", environ, self._limits)
 
-    def get(self, path: str, doing: str, **query: str | int) -> Any:
-        return self.request("GET", path, doing, query=query).data
+    def get(self, path: str, doing: str, **query: str | int) -> Sent:
+        """One object."""
+        data = self.request("GET", path, doing, query=query).data
+        if not isinstance(data, Sent):
+            raise self._failed(doing, "it sent no object")
+        return data
 
-    def pages(self, path: str, doing: str, **query: str | int) -> Iterator[Any]:
+    def some(self, path: str, doing: str, **query: str | int) -> list[Sent]:
+        """The first page of a list."""
+        return self._objects(self.request("GET", path, doing, query=query), doing)
+
+    def pages(self, path: str, doing: str, **query: str | int) -> Iterator[Sent]:
         """Every item of a list, page by page as the forge's own links lead."""
         answer = self.request("GET", path, doing, query=query)
         for _ in range(_PAGES):
-            if not isinstance(answer.data, list):
-                raise self._failed(doing, "it sent no list")
-            yield from answer.data
+            yield from self._objects(answer, doing)
             following = next_page(answer.headers.get("link", ""))
             if not following:
                 return
             answer = self.request("GET", following, doing)
         raise self._failed(doing, f"the list has more than {_PAGES} pages")
 
-    def send(self, method: str, path: str, doing: str, body: object = None) -> Any:
-        return self.request(method, path, doing, body=body).data
+    def send(self, method: str, path: str, doing: str, body: object = None) -> Sent:
+        """Write; the object that came of it, empty if the forge shows none."""
+        data = self.request(method, path, doing, body=body).data
+        return data if isinstance(data, Sent) else Sent()
 
     def pause(self, seconds: float) -> bool:
         """Wait, if patience is left for it."""
@@ -189,7 +197,7 @@ class Http:
         if not raw.strip():
             return None
         try:
-            return json.loads(raw)
+            return json.loads(raw, object_hook=Sent)
         except ValueError:
             if status >= 300:
                 return None
@@ -199,6 +207,12 @@ class Http:
             remedy="is GATI_FORGE_URL right, and is there no login page in between?",
             status=status,
         )
+
+    def _objects(self, answer: Answer, doing: str) -> list[Sent]:
+        data = answer.data
+        if not isinstance(data, list) or not all(isinstance(item, Sent) for item in data):
+            raise self._failed(doing, "it sent no list of objects")
+        return data
 
     # ------------------------------------------------------------------------------ what went wrong
 

@@ -99,8 +99,7 @@ def offer(
     """Make pull requests from ``base`` be as wanted. The forge is spoken to only if need be.
 
     Branches of other ``environments`` are left alone; None means all of the source, those that it
-    no longer has too. Raises if the forge can't be asked at all; afterwards what fails is told in
-    its Pull, and the others go on.
+    no longer has too. What fails is told in its Pull, and the others go on.
     """
     prefix = f"{PREFIX}{source}/"
     scope = None if environments is None else {*environments, *(w.environment for w in wanted)}
@@ -109,11 +108,19 @@ def offer(
         for branch, commit in repository.branches(prefix).items()
         if scope is None or environment_of(branch, source) in scope
     }
-    if not heads and not wanted:
+    named = {branch_name(source, w.environment, w.group): w for w in wanted}
+    if not heads and not named:
         return ()
-    return _Offering(repository, forge(), base, settings, hand, source, root).run(
-        heads, {branch_name(source, w.environment, w.group): w for w in wanted}
-    )
+    try:
+        there = forge()
+        found = there.find(prefix)
+    except GatiError as error:  # nothing was pushed or closed
+        return tuple(
+            Pull(branch, "failed", error.message, commit=heads.get(branch, ""), error=error)
+            for branch in {**heads, **named}
+        )
+    pulls = {pull.branch: pull for pull in found if pull.base == base.branch}
+    return _Offering(repository, there, base, settings, hand, root, pulls).run(heads, named)
 
 
 def worst(pulls: Sequence[Pull]) -> GatiError | None:
@@ -129,13 +136,10 @@ class _Offering:
     base: Tip
     settings: PullRequests
     hand: Hand
-    source: str
     root: str
-    open: dict[str, PullRequest] = field(default_factory=dict)
+    open: dict[str, PullRequest]
 
     def run(self, heads: dict[str, str], wanted: dict[str, Wanted]) -> tuple[Pull, ...]:
-        found = self.forge.find(f"{PREFIX}{self.source}/")
-        self.open = {pull.branch: pull for pull in found if pull.base == self.base.branch}
         # first what goes: git has no branch a/b beside a branch a
         gone = [self._tried(branch, None) for branch in heads if branch not in wanted]
         return (*gone, *(self._tried(b, w, heads.get(b, "")) for b, w in wanted.items()))

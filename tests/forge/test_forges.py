@@ -153,3 +153,30 @@ def test_texts_that_are_too_long_are_cut(world):
 def test_a_branch_that_is_not_there_is_an_error(world):
     with pytest.raises(ForgeError, match="gati/none"):
         world.forge.open("gati/none", "main", TEXT)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda item: item.clear(),
+        lambda item: item.update(dict.fromkeys(item)),
+        lambda item: item.update(dict.fromkeys(item, "text")),
+        lambda item: item.update({key: [] for key in item}),
+        lambda item: item.update(updated_at="yesterday"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_answers_that_no_document_knows_are_errors_and_not_bugs(request, kind, spoil):
+    world = request.getfixturevalue(kind)
+    world.push(BRANCH)
+    world.forge.open(BRANCH, "main", TEXT)
+    shown = world.server._shown
+
+    def spoiled(pull):
+        item = shown(pull)
+        spoil(item)
+        return item
+
+    world.server._shown = spoiled
+    with pytest.raises(ForgeError):
+        world.forge.find("")

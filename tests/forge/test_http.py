@@ -101,12 +101,12 @@ def test_pages_are_followed_to_the_last(http, server):
 
 
 def test_every_request_says_who_we_are(http, server):
-    http.get("/things", "list things")
+    http.some("/things", "list things")
     assert server.seen[0].headers["user-agent"].startswith("gati-gitops/")
 
 
 def test_redirects_within_the_forge_are_followed(http, server):
-    assert len(http.get("/old", "list things")) == 7
+    assert len(http.some("/old", "list things")) == 7
     assert http.send("POST", "/old", "make a thing", {"a": 1}) == {"n": 1}
     assert server.made == [{"a": 1}]
 
@@ -137,7 +137,7 @@ def test_circles_end(http):
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_reads_and_whole_updates_are_repeated(http, server, pauses, status):
     server.fail("GET", "/things", times=2, status=status, body="<html>oops</html>")
-    assert http.get("/things", "list things")
+    assert http.some("/things", "list things")
     server.fail("PATCH", "/things", times=3, status=status)
     http.send("PATCH", "/things", "change a thing", {"b": 2})
     assert len(pauses) == 5 and all(0 < p <= 30 for p in pauses)
@@ -146,14 +146,14 @@ def test_reads_and_whole_updates_are_repeated(http, server, pauses, status):
 def test_an_end_is_found_to_trying(http, server):
     server.fail("GET", "/things", times=99, status=502)
     with pytest.raises(ForgeError, match="Forge would not list things: 502"):
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert len(server.seen) == 4
 
 
 @pytest.mark.parametrize("cut", ["before", "inside", "after"])
 def test_cut_connections(http, server, cut):
     server.fail("GET", "/things", cut=cut)
-    assert len(http.get("/things", "list things")) == 3
+    assert len(http.some("/things", "list things")) == 3
     server.fail("POST", "/things", cut=cut)
     with pytest.raises(Unanswered, match="whether it was done is not known"):
         http.send("POST", "/things", "make a thing", {"a": 1})
@@ -164,7 +164,7 @@ def test_a_server_that_never_answers(server, pauses):
     server.fail("GET", "/things", times=2, stall=1)
     http = client(server.url, pauses, read=0.2, attempts=2)
     with pytest.raises(ForgeError, match="took too long to answer"):
-        http.get("/things", "list things")
+        http.some("/things", "list things")
 
 
 def test_an_answer_that_drips(pauses):
@@ -186,7 +186,7 @@ def test_an_answer_that_drips(pauses):
     threading.Thread(target=drip, daemon=True).start()
     http = client(f"http://127.0.0.1:{listener.getsockname()[1]}", pauses, answer=0.3, attempts=1)
     with pytest.raises(ForgeError, match="could not list things"):
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     stop.set()
     listener.close()
 
@@ -226,23 +226,23 @@ def test_the_forge_says_when_to_come_back(http, server, pauses, status, headers,
         assert server.made == [{"a": 1}]
         assert waited <= pauses.pop() <= waited + 1
     server.fail("GET", "/things", status=status, headers=headers, body=body)
-    http.get("/things", "list things")
+    http.some("/things", "list things")
     assert waited <= pauses[0] <= waited + 1
 
 
 def test_waiting_without_a_word_grows(server, pauses):
     server.fail("GET", "/things", times=3, status=429)
-    client(server.url, pauses).get("/things", "list things")
+    client(server.url, pauses).some("/things", "list things")
     assert pauses == [60, 120, 240]
 
 
 def test_patience_is_bounded_for_the_whole_run(server, pauses):
     http = client(server.url, pauses, patience=100)
     server.fail("GET", "/things", status=429, headers={"Retry-After": "80"})
-    http.get("/things", "list things")
+    http.some("/things", "list things")
     server.fail("GET", "/things", status=429, headers={"Retry-After": "80"})
     with pytest.raises(ForgeError, match="asks to wait 80 s") as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert "run again later" in error.value.remedy
     assert len(pauses) == 1
 
@@ -251,7 +251,7 @@ def test_a_plain_403_is_not_a_rate_limit(http, server, pauses):
     server.fail("GET", "/things", status=403, body={"message": "Forbidden"},
                 headers={"X-Accepted-GitHub-Permissions": "pull_requests=write"})  # fmt: skip
     with pytest.raises(ForgeError, match="403 Forbidden") as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert "pull_requests=write" in error.value.remedy
     assert pauses == []
 
@@ -264,7 +264,7 @@ def test_no_error_shows_the_token(http, server):
         "GET", "/things", status=422, body={"message": f"Bearer {TOKEN} is no good\n\x1b[31m"}
     )
     with pytest.raises(ForgeError) as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert error.value.message == "Forge would not list things: 422 Bearer *** is no good \\x1b[31m"
     assert TOKEN not in repr(vars(error.value))
 
@@ -282,7 +282,7 @@ def test_a_login_page_is_not_an_answer(http, server):
         "GET", "/things", status=200, body="<html>Log in", headers={"Content-Type": "text/html"}
     )
     with pytest.raises(ForgeError, match="text/html instead of JSON") as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert "GATI_FORGE_URL" in error.value.remedy
 
 
@@ -308,18 +308,29 @@ def test_error_bodies_of_all_forges_become_a_sentence(body, words):
 def test_long_errors_are_cut(http, server):
     server.fail("GET", "/things", status=400, body={"message": "x" * 5000})
     with pytest.raises(ForgeError) as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert len(error.value.message) < 400
 
 
 def test_401_and_404_say_what_to_do(http, server):
     server.fail("GET", "/things", status=401, body={"message": "Bad credentials"})
     with pytest.raises(ForgeError) as error:
-        http.get("/things", "list things")
+        http.some("/things", "list things")
     assert "GATI_FORGE_TOKEN" in error.value.remedy
     with pytest.raises(ForgeError) as error:
         http.get("/nothing", "show a thing")
     assert "may not see it" in error.value.remedy
+
+
+@pytest.mark.parametrize("body", ["[]", "[1]", "null", "7", '"x"', '{"message": "hm"}'])
+def test_answers_of_another_kind_are_the_forges_failure(http, server, body):
+    server.fail("GET", "/things", times=2, status=200, body=body)
+    if body != "[]":
+        with pytest.raises(ForgeError, match="no list of objects"):
+            list(http.pages("/things", "list things"))
+    if not body.startswith("{"):
+        with pytest.raises(ForgeError, match="no object"):
+            http.get("/things", "show things")
 
 
 # ------------------------------------------------------------------------------ small parts
@@ -373,18 +384,18 @@ def secured(authority, tmp_path):
 
 def test_only_known_authorities_are_trusted(secured, authority, pauses):
     with pytest.raises(ForgeError, match="certificate is not trusted") as error:
-        client(secured.url, pauses).get("/things", "list things")
+        client(secured.url, pauses).some("/things", "list things")
     assert "SSL_CERT_FILE" in error.value.remedy
     assert (secured.seen, pauses) == ([], []), "nothing was sent, nothing tried again"
     environ = {"SSL_CERT_FILE": str(authority.file)}
-    assert client(secured.url, pauses, environ).get("/things", "list things")
+    assert client(secured.url, pauses, environ).some("/things", "list things")
 
 
 def test_a_certificate_for_another_host(secured, authority, pauses):
     environ = {"SSL_CERT_FILE": str(authority.file)}
     url = secured.url.replace("127.0.0.1", "localhost")
     with pytest.raises(ForgeError, match="certificate is not trusted"):
-        client(url, pauses, environ).get("/things", "list things")
+        client(url, pauses, environ).some("/things", "list things")
 
 
 def test_a_file_of_authorities_that_is_none(pauses, tmp_path):
@@ -450,7 +461,7 @@ def test_the_environments_proxy_is_used_with_its_login(proxied, authority, pause
         "SSL_CERT_FILE": str(authority.file),
         "HTTPS_PROXY": f"http://me:pass@{proxied.address}",
     }
-    assert client("https://127.0.0.9:443", pauses, environ).get("/things", "list things")
+    assert client("https://127.0.0.9:443", pauses, environ).some("/things", "list things")
     assert proxied.asked[0].startswith("CONNECT 127.0.0.9:443")
     assert TOKEN not in proxied.asked[0]
 
@@ -458,13 +469,13 @@ def test_the_environments_proxy_is_used_with_its_login(proxied, authority, pause
 def test_a_proxy_that_refuses(proxied, authority, pauses):
     environ = {"SSL_CERT_FILE": str(authority.file), "https_proxy": proxied.address}
     with pytest.raises(ForgeError, match="proxy does not let us through"):
-        client("https://127.0.0.9:443", pauses, environ, attempts=1).get("/things", "list things")
+        client("https://127.0.0.9:443", pauses, environ, attempts=1).some("/things", "list things")
 
 
 def test_no_proxy(proxied, authority, pauses):
     environ = {"HTTPS_PROXY": proxied.address, "NO_PROXY": "example.org, .0.0.9"}
     with pytest.raises(ForgeError):
-        client("https://127.0.0.9:1", pauses, environ, attempts=1).get("/things", "list things")
+        client("https://127.0.0.9:1", pauses, environ, attempts=1).some("/things", "list things")
     assert proxied.asked == []
 
 
