@@ -24,6 +24,7 @@ Deepen = Callable[[str], bool]
 """Fetches the parents of a commit, and perhaps more; False if there is no more to be had."""
 
 LIMIT = 1000
+"""How many commits a walk goes back at most. Whoever wrote before us had looked that far, too."""
 
 _LEDGER = re.compile(r"overlays(?:/[^/]+){4}/rollout\.yaml")
 _SEQ = re.compile(rb"^seq:[ \t]*[\"']?(\d{1,18})\b", re.MULTILINE)
@@ -86,7 +87,7 @@ def lowered(
 
 
 def last_changed(
-    objects: Objects, tip: str, paths: Iterable[str], *, root: str = "", limit: int = 10 * LIMIT
+    objects: Objects, tip: str, paths: Iterable[str], *, root: str = "", limit: int = LIMIT
 ) -> dict[str, Changed]:
     """Which commit on the branch gave each file its content, newest first, in one walk.
 

@@ -80,7 +80,7 @@ class Objects:
         data = self.read(id, TREE)
         found = _ENTRY.findall(data)
         entries = {name: (mode, entry) for mode, name, entry in found}
-        if sum(len(mode) + len(name) + 22 for mode, name, _ in found) != len(data):
+        if sum(map(len, map(b"".join, found))) + 2 * len(found) != len(data):
             raise _damaged(id, "its entries cannot be told apart")
         return entries
 
