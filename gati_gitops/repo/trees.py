@@ -245,7 +245,7 @@ def differences(
 def folder_of(objects: Objects, tree: str, folder: str) -> bytes | None:
     """The tree of a folder; None if there is no such folder."""
     id = bytes.fromhex(tree)
-    for name in folder.split("/") if folder else ():
+    for name in folder.split("/") if folder and tree else ():
         mode, id = objects.tree(id).get(name.encode(), (b"", b""))
         if mode != FOLDER:
             return None
