@@ -166,17 +166,23 @@ def _explainer(specs: str | None, output: DiskSnapshot, file: str) -> Explainer:
 
 def _objects(root: Path, file: str, path: str) -> Iterator[dict[str, Any]]:
     from gati_gitops.disk.reader import DiskFiles
+    from gati_gitops.errors import Outside, Place
     from gati_gitops.render import render
-    from gati_gitops.yamlio.goyaml_read import decode, read_resources
+    from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_resources
     from gati_gitops.yamlio.goyaml_scalars import plain
 
     full = root / file
     if full.is_dir():
         yield from render(DiskFiles("/"), str(full.resolve()).lstrip("/")).objects()
-    else:
-        for document in read_resources(decode(full.read_bytes())):
-            if isinstance(document, dict):
-                yield plain(document)
+        return
+    try:
+        documents = read_resources(decode(full.read_bytes()))
+    except GoYamlError as error:
+        place = Place(str(full), error.line, 1) if error.line else Place(str(full))
+        raise Outside(
+            f"{full} can't be read: {error.message}", remedy="restore it from Git", place=place
+        ) from error
+    yield from (plain(document) for document in documents if isinstance(document, dict))
 
 
 def _is_wanted(made: dict[str, Any], wanted: str) -> bool:

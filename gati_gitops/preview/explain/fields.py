@@ -24,6 +24,7 @@ _STEP = re.compile(
     """,
     re.VERBOSE,
 )
+_PLAIN = re.compile(r"[^.\[\]\"'\s]+")
 REST = "**"
 
 
@@ -37,7 +38,7 @@ def show(path: Sequence[str | int]) -> str:
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif re.fullmatch(r"[^.\[\]\"'\s]+", step):
+        elif _PLAIN.fullmatch(step):
             text += f".{step}" if text else step
         else:
             text += f'["{step}"]'
@@ -156,6 +157,21 @@ def lookup(value: Any, dotted: str) -> Any:
 def pattern(text: str) -> tuple[Step, ...]:
     """A rule's pattern as steps."""
     return tuple(_parsed(text))
+
+
+def fits(steps: Sequence[Step], shape: Sequence[str | None]) -> bool:
+    """Whether a pattern may be about paths of a shape, which has None for every index."""
+    if len(steps) != len(shape) and (not steps or steps[-1] != REST or len(shape) < len(steps) - 1):
+        return False
+    for step, key in zip(steps, shape, strict=False):
+        if step == REST:
+            return True
+        named = isinstance(step, str)
+        if named != (key is not None):
+            return False
+        if isinstance(step, str) and not step.startswith("$") and step != key:
+            return False
+    return True
 
 
 def match(steps: Sequence[Step], path: Path, value: Any) -> Bound | None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from gati_gitops.plan.naming import VERSION_LABEL
-from gati_gitops.preview.explain.fields import REST, leaves, lookup, match, show
+from gati_gitops.preview.explain.fields import fits, leaves, lookup, match, show
 from gati_gitops.preview.explain.model import Cause, Kind, Origin, Path
 from gati_gitops.preview.explain.rule import Rule
 from gati_gitops.preview.explain.rules import RULES
@@ -53,7 +53,7 @@ def origin(scope: Scope, made: Object, path: Path, file: str = "") -> Origin:
 
 
 def _origin(scope: Scope, table: str, made: Object, path: Path) -> Origin:
-    for rule in _candidates(table, path[0] if path else ""):
+    for rule in _candidates(table, _shape(path)):
         bound = match(rule.steps, path, made)
         if bound is not None:
             value: Any = made
@@ -64,17 +64,21 @@ def _origin(scope: Scope, table: str, made: Object, path: Path) -> Origin:
     return Origin(Kind.RULE, "the compiler writes it")
 
 
-@lru_cache(maxsize=1024)
-def _candidates(table: str, first: str | int) -> tuple[Rule, ...]:
-    """The rules that may be about a field that begins so."""
-    rules = RULES.get(table, ())
-    return tuple(rule for rule in rules if rule.steps[0] in (first, REST))
+def _shape(path: Path) -> tuple[str | None, ...]:
+    """A path without its indexes: what many fields have in common."""
+    return tuple(step if isinstance(step, str) else None for step in path)
+
+
+@lru_cache(maxsize=4096)
+def _candidates(table: str, shape: tuple[str | None, ...]) -> tuple[Rule, ...]:
+    """The rules that may be about fields of one shape."""
+    return tuple(rule for rule in RULES.get(table, ()) if fits(rule.steps, shape))
 
 
 def known(scope: Scope, made: Object, path: Path, file: str = "") -> bool:
     """Whether some rule is about a field."""
     _, table = located(scope, made, file)
-    rules = _candidates(table, path[0] if path else "")
+    rules = _candidates(table, _shape(path))
     return any(match(rule.steps, path, made) is not None for rule in rules)
 
 

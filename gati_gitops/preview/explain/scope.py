@@ -58,6 +58,9 @@ class Explainer:
     def handlers(self, place: tuple[str, str]) -> Iterator[LinkedUnit]:
         return (unit for unit in self._of(place).values() if unit.module is None)
 
+    def namespaces(self, place: tuple[str, str]) -> list[str]:
+        return sorted({unit.namespace for unit in self._of(place).values()})
+
     def units_in(self, place: tuple[str, str], namespace: str) -> list[LinkedUnit]:
         return [unit for unit in self._of(place).values() if unit.namespace == namespace]
 

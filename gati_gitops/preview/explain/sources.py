@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gati_gitops.errors import Place
@@ -292,9 +293,10 @@ def _path(scope: Scope, text: str, data: Any) -> Path | None:
     return tuple(path)
 
 
-def _steps(text: str) -> list[Step]:
+@lru_cache(maxsize=2048)
+def _steps(text: str) -> tuple[Step, ...]:
     """Holes for indexes are written [$1]; the parser knows [n] and ["key"] only."""
-    return list(pattern(re.sub(r"\[\$(\d+)\]", r".$\1", text)))
+    return pattern(re.sub(r"\[\$(\d+)\]", r".$\1", text))
 
 
 def _hole(scope: Scope, name: str) -> str | int | None:

@@ -16,6 +16,12 @@ def _port(scope: Scope, value: Any) -> Sources:
     return ("unit:spec.metrics.port", "unit:spec.port")
 
 
+def _namespaces(scope: Scope, value: Any) -> Sources:
+    """Those that have units on the cluster."""
+    place = (scope.environment, scope.cluster)
+    return tuple(f"namespace/{name}:" for name in scope.explainer.namespaces(place))
+
+
 _LABELS = (
     rule(
         "metadata.labels.$k", "a label by which Prometheus finds it, or one of the unit's document",
@@ -112,7 +118,7 @@ _DASHBOARD = (
     ),
     rule("metadata.labels.grafana_dashboard", "by this label Grafana's sidecar finds it"),
     rule("data.$f", "a dashboard of all units of the project on this cluster",
-         "project:metadata.name"),
+         "project:metadata.name", also=_namespaces),
 )  # fmt: skip
 
 RULES = {

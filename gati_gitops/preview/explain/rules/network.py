@@ -63,7 +63,10 @@ def _egress(part: str) -> Choose:
         fence = scope.plan.fence.egress if scope.plan and scope.plan.fence else ()
         own = [rule_ for version in _deployed(scope) for rule_ in version.egress]
         rules_ = list(dict.fromkeys((*fence, *own)))
-        found = rules_[number - 1 - len(called)]
+        number -= 1 + len(called)
+        if number >= len(rules_):
+            return ()
+        found = rules_[number]
         if found in fence:
             return (f"network:egress[{fence.index(found)}].{_word(found, part)}",)
         return _own(scope, found, part)
