@@ -4,7 +4,7 @@
 #   make demo   the whole story in under a minute        make regen  write crds/, base/, overlays/ again
 #   make test   all tests; PYTEST_ARGS="-k render"       make bench  measure, against the real kustomize too
 #   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
-#   make clean  remove .venv and caches of this folder
+#   make race   32 writers on one Git server, minutes    make clean  remove .venv and caches of this folder
 #
 # PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
 
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NO_PIP := (echo "pip could not install the dependencies; its reason stands above. Is a package registry in reach?" >&2; exit 1)
 
-.PHONY: demo test lint format regen bench bench-smoke test-pythons tools coverage clean help
+.PHONY: demo test lint format regen bench bench-smoke race test-pythons tools coverage clean help
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -50,6 +50,11 @@ bench: $(VENV)/.dev tools
 # The same programs on small numbers: proves that they run, measures nothing.
 bench-smoke: BENCH_ARGS += --smoke
 bench-smoke: bench
+
+# Writers, a person and an operator on one branch over http and ssh; RACE_ARGS="--writers 8 --commits 10 ssh".
+race: $(VENV)/.dev
+	@$(BIN)/python scripts/tools.py nginx fcgiwrap sshd
+	@$(BIN)/python -m tests.race $(RACE_ARGS)
 
 # The same bytes on every Python: tests/stable under 3.11, 3.12 and 3.13.
 test-pythons:
