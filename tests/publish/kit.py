@@ -15,18 +15,24 @@ from typing import Any
 
 from gati_gitops.cli.publish import committed_in, request_of
 from gati_gitops.compiler import Narrowed
+from gati_gitops.compiler.stored import recompile, stored_policy
 from gati_gitops.disk.specs import read_specs
 from gati_gitops.forge.model import Forge
+from gati_gitops.ledger.fold import refold
 from gati_gitops.ledger.model import Ledger
+from gati_gitops.output import Output
+from gati_gitops.publish.acts import Acted, act
+from gati_gitops.publish.deciding import Wish
 from gati_gitops.publish.describe import Describing
 from gati_gitops.publish.guards import Allowed
 from gati_gitops.publish.pulls import Hand
 from gati_gitops.publish.run import Published, publish
 from gati_gitops.publish.verify import Verified, verify
 from gati_gitops.repo.address import parse
-from gati_gitops.repo.commit import Signature
-from gati_gitops.repo.repository import Repository, open_repository
+from gati_gitops.repo.commit import Draft, Signature
+from gati_gitops.repo.repository import Repository, Tip, open_repository
 from gati_gitops.repo.specs import specs_repository
+from gati_gitops.repo.writer import write
 from gati_gitops.spec.load import Specs, load
 from gati_gitops.tree import Tree
 from tests.compile import kit
@@ -159,6 +165,35 @@ class World:
 
     def ledger(self, folder: str = kit.UNIT) -> Ledger:
         return kit.ledger(self.tree(), folder)
+
+    # -- the job ---------------------------------------------------------------------------------
+
+    def job(self, folder: str = kit.UNIT, **phases: tuple[str, int]) -> str:
+        """A decision of the job: the unit's ledger moves, and its manifests with it."""
+        env, cluster, *key = folder.split("/")[1:]
+        where = (env, cluster, (key[0], key[1]))
+
+        def propose(tip: Tip) -> list[Draft]:
+            output = Output(tip.snapshot())
+            stored = output.unit(*where)
+            assert stored is not None and stored.ledger is not None
+            ledger = kit.moved(**phases)(stored.ledger)
+            outcome = refold(stored_policy(output, env), stored, ledger)
+            changes = recompile(output, {where: outcome}).changes
+            text = f"{env}: a step\n\nGati-Compiler: test\nGati-Decision: {outcome.ledger.key}\n"
+            return [Draft(changes, text)] if changes else []
+
+        self.clock = max(self.clock + 1, time.time())
+        with self.open() as repository:
+            return write(repository, propose, author=AUTHOR, clock=lambda: self.clock).tip
+
+    def act(self, verb: Any, unit: str = "shop/users", **options: Any) -> Acted:
+        """What a person decides."""
+        wish = Wish(verb, unit, options.pop("reason", "because"), **options)
+        self.clock = max(self.clock + 1, time.time())
+        with self.open() as repository:
+            hand = Hand(AUTHOR, clock=lambda: self.clock)
+            return act(wish, repository, hand, self.forge, Describing(repository.branch))
 
     # -- people ----------------------------------------------------------------------------------
 
