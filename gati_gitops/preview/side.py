@@ -81,13 +81,12 @@ def compiled_side(
 def stored_side(before: Snapshot, compared: Compared, touched: Iterable[str]) -> Side:
     """A side that is stored: a branch's tip, say. Only units of ``touched`` folders are read."""
     output = Output(before)
-    places = {place for path in touched if (place := unit_place(path)) is not None}
     units: dict[UnitPlace, UnitSide] = {}
-    for env, cluster in sorted({place[:2] for place in places}):
-        for key, stored in output.units(env, cluster).items():
-            if (env, cluster, *key) in places:
-                ledger = stored.ledger or recovered(stored)
-                units[env, cluster, *key] = UnitSide(stored.plan, ledger)
+    for place in sorted({p for path in touched if (p := unit_place(path)) is not None}):
+        env, cluster, *key = place
+        stored = output.unit(env, cluster, (key[0], key[1]))
+        if stored is not None:
+            units[place] = UnitSide(stored.plan, stored.ledger or recovered(stored))
     return Side(SnapshotFiles(before), units, compared)
 
 

@@ -85,8 +85,8 @@ def _versions(draft: UnitDraft) -> Iterable[VersionReview]:
     ids = dict.fromkeys((*_ids(draft.before), *_ids(draft.after)))
     gone = set(draft.versions.values())
     for version in sorted(ids | dict.fromkeys(changes)):
-        if version in gone and version not in _ids(draft.after):
-            continue
+        if version in gone and version not in _ids(draft.after) and version not in changes:
+            continue  # it is told with the version that it has become
         was = draft.versions.get(version, "")
         before, after = state(draft.before, was or version), state(draft.after, version)
         mine = changes.get(version, [])

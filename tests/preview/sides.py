@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gati_gitops.compiler import Compilation, compile_specs
-from gati_gitops.preview.locate import Locator
+from gati_gitops.compiler import Narrowed
+from gati_gitops.preview.given import Given
 from gati_gitops.preview.mask import Mask
 from gati_gitops.preview.model import Compared, Finding, Review
 from gati_gitops.preview.review import review
-from gati_gitops.preview.side import Side, compiled_side
-from gati_gitops.spec.link import link_all
-from gati_gitops.spec.load import load
+from gati_gitops.preview.side import Side
+from gati_gitops.preview.sides import sides, whole_sides
+from gati_gitops.spec.load import Known, Specs, load
 from gati_gitops.tree import MemorySnapshot
 
 MASK = Mask(b"a key of the tests")
@@ -20,26 +20,31 @@ Files = Mapping[str, str]
 Tree = Mapping[str, bytes]
 
 
-def compiled(files: Files, before: Tree | None = None) -> Compilation:
-    specs = load((name, text.encode()) for name, text in files.items())
-    return compile_specs(specs, MemorySnapshot(before))
+def specs_of(files: Files, known: Known | None = None) -> Specs:
+    return load(((name, text.encode()) for name, text in files.items()), known)
 
 
-def side(files: Files, before: Tree | None = None, name: str = "") -> Side:
-    """One side, compiled as a whole."""
-    specs = load((path, text.encode()) for path, text in files.items())
-    compilation = compile_specs(specs, MemorySnapshot(before))
-    locate = Locator(specs, link_all(specs))
-    clusters = {env: tuple(s.clusters) for env, s in specs.project.spec.environments.items()}
-    return compiled_side(compilation, Compared(name), locate, clusters)
+def given(files: Files, name: str = "", known: Known | None = None) -> Given:
+    return Given(specs_of(files, known), Compared(name))
 
 
-def reviewed(base: Files, head: Files, ledger: Tree | None = None, **options: Any) -> Review:
+def both_sides(
+    base: Files, head: Files, ledger: Tree | None = None, *, whole: bool = False
+) -> tuple[Side, Side]:
+    """Both compiled: as a whole, or at the price of what differs."""
+    known = Known()
+    one, two = given(base, "base", known), given(head, "head", known)
+    if whole:
+        return whole_sides(one, two, MemorySnapshot(ledger), Narrowed())
+    return sides(one, two, MemorySnapshot(ledger))
+
+
+def reviewed(
+    base: Files, head: Files, ledger: Tree | None = None, *, whole: bool = False, **options: Any
+) -> Review:
     """The review of two folders of specs, on the output of an earlier compile if one is given."""
-    named = "output" if ledger is not None else ""
-    return review(
-        side(base, ledger, "base"), side(head, ledger, "head"), MASK, ledger=named, **options
-    )
+    one, two = both_sides(base, head, ledger, whole=whole)
+    return review(one, two, MASK, ledger="output" if ledger is not None else "", **options)
 
 
 def found(result: Review, code: str) -> list[Finding]:
