@@ -506,7 +506,7 @@ def spoiled(value, spoil):
     if isinstance(value, str):
         return spoil(value)
     if is_dataclass(value):
-        fixed = {"code", "change_class"}
+        fixed = {"code"}
         found = {field.name: getattr(value, field.name) for field in fields(value)}
         return replace(
             value,

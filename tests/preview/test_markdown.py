@@ -78,11 +78,11 @@ def test_golden(update_golden):
 
 def test_marker_then_summary_then_dangers_then_the_rest():
     text = write_markdown(shop(12))
-    assert text.startswith(f"{MARKER}\n### Preview: 3 dangers and 13 warnings")
+    assert text.startswith(f"{MARKER}\n### Preview: 3 dangers and 2 warnings")
     parts = [
         "| environment |",
         "> [!CAUTION]",
-        "13 warnings</b>",
+        "2 warnings</b>",
         "The same change",
         "#### `staging`",
         "#### `prod`",

@@ -71,17 +71,30 @@ def test_what_matters_comes_first():
 def test_a_class_is_said_once_with_its_numbers_and_outliers():
     text = write_text(shop(57), width=100)
     assert text.count("resources.limits.memory") == 1
-    assert "57 units · staging (eu, us), prod (eu, us) · 1 outlier" in text
+    assert "57 units · staging, prod · 1 outlier" in text
     assert "shop/search  otherwise, in prod (eu)" in text
     assert text.count("only C1  57 units") == 2
     assert "and 45 more" in text
 
 
 def test_what_clusters_share_is_said_once():
-    text = write_text(shop(1), width=100)
+    text = write_text(shop(2), width=100)
     assert text.count("~ shop/cart") == 1
     assert text.count("spec.clusterIP\n") == 1
     assert "  eu, us\n    ~ shop/cart" in text
+
+
+def test_a_class_of_one_unit_is_none():
+    text = write_text(shop(1), width=100)
+    assert "The same change in many places" not in text
+    assert "C1" not in text
+    assert "1 object as in staging" in text  # and what prod has in common with it is not repeated
+
+
+def test_fields_that_change_alike_stand_together():
+    text = write_text(shop(1), width=100)
+    both = "resources.limits.memory\n          spec.template.spec.containers[name=app].resources.requests.memory\n            - 256Mi\n            + 320Mi"
+    assert both in text
 
 
 def test_alike_findings_are_said_once():
@@ -92,7 +105,7 @@ def test_alike_findings_are_said_once():
 
 def test_a_danger_names_its_line_and_remedy():
     text = write_text(shop(1), width=100)
-    assert "prod (eu, us) · specs/cart.yaml:14:3\n      fix: Give the version a new id" in text
+    assert "prod · specs/cart.yaml:14:3\n      fix: Give the version a new id" in text
 
 
 def test_nothing_changes():

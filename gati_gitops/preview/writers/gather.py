@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -16,6 +17,7 @@ from gati_gitops.preview.model import (
     Target,
     UnitReview,
 )
+from gati_gitops.preview.writers import words
 
 _T = TypeVar("_T")
 _Found = tuple[_T, _T, list[str]]
@@ -31,16 +33,20 @@ class Alike:
     objects: tuple[ObjectChange, ...]
 
 
-def alike(environment: EnvironmentReview) -> list[Alike]:
-    """An environment's units, each once; what most clusters share comes first."""
+def alike(environment: EnvironmentReview, *, whole: bool = False) -> list[Alike]:
+    """An environment's units, each once; what most clusters share comes first.
+
+    Clusters share what changes alike; with ``whole``, what is the same in every field.
+    """
     units: dict[str, list[_Found[UnitReview]]] = {}
     objects: dict[str, list[_Found[ObjectChange]]] = {}
     for cluster in environment.clusters:
         for unit in cluster.units:
-            _join(units.setdefault(unit.unit, []), _without_folders(unit), unit, cluster.name)
+            key = _comparable_unit(unit, whole=whole)
+            _join(units.setdefault(unit.unit, []), key, unit, cluster.name)
         for change in cluster.objects:
             same = objects.setdefault(str(change.id), [])
-            _join(same, replace(change, folder=""), change, cluster.name)
+            _join(same, _comparable(change, whole=whole), change, cluster.name)
     groups: dict[tuple[str, ...], tuple[list[UnitReview], list[ObjectChange]]] = {}
     for _, unit, clusters in (found for same in units.values() for found in same):
         groups.setdefault(tuple(clusters), ([], []))[0].append(unit)
@@ -61,16 +67,22 @@ def _join(found: list[_Found[_T]], key: _T, thing: _T, cluster: str) -> None:
     found.append((key, thing, [cluster]))
 
 
-def _without_folders(unit: UnitReview) -> UnitReview:
-    """The unit without what differs between clusters and tells nobody anything."""
+def _comparable_unit(unit: UnitReview, *, whole: bool) -> UnitReview:
     return replace(
         unit,
-        objects=tuple(replace(change, folder="") for change in unit.objects),
+        objects=tuple(_comparable(change, whole=whole) for change in unit.objects),
         versions=tuple(
-            replace(version, objects=tuple(replace(c, folder="") for c in version.objects))
-            for version in unit.versions
+            replace(v, objects=tuple(_comparable(change, whole=whole) for change in v.objects))
+            for v in unit.versions
         ),
     )
+
+
+def _comparable(change: ObjectChange, *, whole: bool) -> ObjectChange:
+    """Without what differs from place to place and tells nobody anything."""
+    if whole or not (change.fields or change.like):
+        return replace(change, folder="", noise=())
+    return replace(change, folder="", noise=(), before=None, after=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +90,29 @@ class Said:
     """Findings that say the same of several units."""
 
     finding: Finding
-    """One of them; of several, its message names ``{unit}``."""
+    """One of them."""
     units: tuple[str, ...]
     targets: tuple[Target, ...]
+    about: str
+    """The unit, how many units, or the object that it is about."""
+    message: str
+    """What is said, without the unit's name in front; of several, they stand as ``{unit}``."""
+    remedy: str
+    where: str
+    place: Place | None
+    """None where each has its own."""
 
 
-def said(findings: Iterable[Finding]) -> list[Said]:
+def said(findings: Iterable[Finding], known: words.Known) -> list[Said]:
     """Findings by what they say; in the order in which the first of each was found."""
     groups: dict[tuple[object, ...], list[tuple[str, Finding]]] = {}
     for finding in findings:
-        units = sorted({target.unit for target in finding.targets if target.unit})
-        unit = units[0] if len(units) == 1 else ""
-        told = replace(
-            finding,
-            message=_abstract(finding.message, unit),
-            remedy=_abstract(finding.remedy, unit),
-            targets=(),
-            before="",
-            after="",
-            place=None,
-        )
-        groups.setdefault((told, bool(unit)), []).append((unit, finding))
-    return [_one(found) for found in groups.values()]
+        units = {target.unit for target in finding.targets if target.unit}
+        unit = min(units) if len(units) == 1 else ""
+        told = (finding.code, finding.field, bool(unit))
+        texts = (_abstract(finding.message, unit), _abstract(finding.remedy, unit))
+        groups.setdefault((*told, *texts), []).append((unit, finding))
+    return [_one(found, known) for found in groups.values()]
 
 
 def _abstract(text: str, unit: str) -> str:
@@ -109,29 +122,51 @@ def _abstract(text: str, unit: str) -> str:
     return text.replace(unit, "{unit}").replace(f"-{name}-", "-{name}-")
 
 
-def _one(found: Sequence[tuple[str, Finding]]) -> Said:
+def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
     unit, first = found[0]
     targets = tuple(dict.fromkeys(target for _, finding in found for target in finding.targets))
-    if len(found) == 1:
-        units = tuple(sorted({target.unit for target in targets if target.unit}))
-        return Said(first, units, targets)
+    units = tuple(dict.fromkeys(target.unit for target in targets if target.unit))
+    message, remedy = first.message, first.remedy
+    if len(units) > 1:
+        unit, message, remedy = "{unit}", _abstract(message, unit), _abstract(remedy, unit)
+    for lead in (f"{unit}: ", f"{unit} ") if unit else ():
+        message = message.removeprefix(lead)
     places = {finding.place for _, finding in found}
-    shown = replace(
+    return Said(
         first,
-        message=_abstract(first.message, unit),
-        remedy=_abstract(first.remedy, unit),
-        place=first.place if len(places) == 1 else None,
+        units,
+        targets,
+        words.subject(targets),
+        message,
+        remedy,
+        words.places(targets, known),
+        first.place if len(places) == 1 else None,
     )
-    return Said(shown, tuple(dict.fromkeys(unit for unit, _ in found if unit)), targets)
 
 
 def by_code(review: Review, level: Level) -> list[tuple[str, list[Said]]]:
     """The findings of a level, those of a code together, in the review's order."""
+    known = words.known_places(review)
     groups: dict[str, list[Finding]] = {}
     for finding in review.findings:
         if finding.level is level:
             groups.setdefault(finding.code, []).append(finding)
-    return [(code, said(found)) for code, found in groups.items()]
+    return [(code, said(found, known)) for code, found in groups.items()]
+
+
+def numbers(review: Review) -> dict[Level, int]:
+    """How much there is to say of each level."""
+    return {level: sum(len(told) for _, told in by_code(review, level)) for level in Level}
+
+
+def verdict(review: Review) -> str:
+    """``2 dangers and 1 warning``; empty where there is neither."""
+    found = numbers(review)
+    return words.listed(
+        words.counted(found[level], level)
+        for level in (Level.DANGER, Level.WARNING)
+        if found[level]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +180,44 @@ class Mark:
 
 
 def marks(review: Review, levels: Iterable[Level]) -> list[Mark]:
-    """What annotations beside the specs' lines say; worst first, then in the review's order."""
+    """What annotations beside the specs' lines say, worst first.
+
+    Of each code the first comes before the second of any: forges show only so many.
+    """
+    known = words.known_places(review)
     found: dict[tuple[str, Level, Place | None], list[Finding]] = {}
-    for level in levels:
-        for finding in review.findings:
-            if finding.level is level:
-                found.setdefault((finding.code, level, finding.place), []).append(finding)
-    return [Mark(*key, tuple(said(findings))) for key, findings in found.items()]
+    for finding in review.findings:
+        found.setdefault((finding.code, finding.level, finding.place), []).append(finding)
+    order = list(levels)
+    count: Counter[tuple[str, Level]] = Counter()
+    ranked: list[tuple[int, int, Mark]] = []
+    for (code, level, place), findings in found.items():
+        if level in order:
+            mark = Mark(code, level, place, tuple(said(findings, known)))
+            ranked.append((order.index(level), count[code, level], mark))
+            count[code, level] += 1
+    return [mark for *_, mark in sorted(ranked, key=lambda one: one[:2])]
+
+
+class Memory:
+    """What has been shown of each unit, so that the next environment need not show it again."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, str], list[tuple[ObjectChange, str]]] = {}
+
+    def split(
+        self, unit: UnitReview, environment: str
+    ) -> tuple[list[ObjectChange], dict[str, int]]:
+        """The objects to be shown, and how many are as in which environment before."""
+        fresh: list[ObjectChange] = []
+        known: dict[str, int] = {}
+        for _, change in unit.all_objects():
+            bare = _comparable(change, whole=False)
+            shown = self._shown.setdefault((unit.unit, str(change.id)), [])
+            where = next((name for other, name in shown if other == bare), "")
+            if where and where != environment:
+                known[where] = known.get(where, 0) + 1
+            else:
+                fresh.append(change)
+                shown.append((bare, environment))
+        return fresh, known

@@ -38,15 +38,14 @@ def message_lines(mark: Mark) -> list[str]:
     """What a mark says, without markup."""
     lines = []
     for one in mark.told[:_MOST]:
-        label = words.subject(one.targets)
-        lines.append(f"{label}: {one.finding.message}" if label else one.finding.message)
+        lines.append(f"{one.about}: {one.message}" if one.about else one.message)
         if len(one.units) > 1:
             lines.append(words.some(one.units, _MOST))
-        if where := words.places(one.targets):
-            lines.append(f"in {where}")
+        if one.where:
+            lines.append(f"in {one.where}")
     if len(mark.told) > _MOST:
         lines.append(f"and {len(mark.told) - _MOST:,} more")
-    remedies = dict.fromkeys(one.finding.remedy for one in mark.told if one.finding.remedy)
+    remedies = dict.fromkeys(one.remedy for one in mark.told if one.remedy)
     return lines + [f"fix: {remedy}" for remedy in list(remedies)[:3]]
 
 

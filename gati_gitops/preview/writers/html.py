@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from gati_gitops.preview.model import ObjectChange, Review
-from gati_gitops.preview.writers import words
+from gati_gitops.preview.writers.gather import verdict
 from gati_gitops.preview.writers.page_data import Bodies, clean, page_data
 from gati_gitops.preview.writers.text import write_text
 from gati_gitops.report.clean import safe
@@ -56,7 +56,7 @@ def write_html(review: Review, *, origins: Origins | None = None) -> str:
 
 
 def _title(review: Review) -> str:
-    found = words.verdict(review) or ("nothing changes" if review.same else "no dangers")
+    found = verdict(review) or ("nothing changes" if review.same else "no dangers")
     return f"Preview of {review.head.name}: {found}"
 
 

@@ -7,6 +7,7 @@ out whole, least important first, and the comment says so (``budget.py``).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,7 +15,6 @@ from gati_gitops.preview.codes import CODES
 from gati_gitops.preview.model import (
     ChangeClass,
     EnvironmentReview,
-    Finding,
     Level,
     Review,
 )
@@ -22,7 +22,7 @@ from gati_gitops.preview.writers import words
 from gati_gitops.preview.writers.budget import Piece, fit, units
 from gati_gitops.preview.writers.columns import cut
 from gati_gitops.preview.writers.escape import block, code, fold, html, link, prose
-from gati_gitops.preview.writers.gather import Said, by_code
+from gati_gitops.preview.writers.gather import Memory, Said, by_code, numbers, verdict
 from gati_gitops.preview.writers.markdown_units import (
     DOTS,
     LONGEST_LINE,
@@ -33,6 +33,7 @@ from gati_gitops.preview.writers.markdown_units import (
     names,
     object_piece,
 )
+from gati_gitops.preview.writers.readable import readable
 
 MARKER = "<!-- gati-gitops:preview -->"
 LIMIT = 65536
@@ -49,6 +50,7 @@ _MOST_LINES = 100
 
 def write_markdown(review: Review, *, limit: int = LIMIT, artifact: str = "") -> str:
     """The comment, never longer than ``limit``; ``artifact`` is the address of the whole review."""
+    review = readable(review)
     pieces = list(_pieces(review))
     fitted = fit(pieces, limit - units(_footer({}, artifact)))
     if fitted.missing:
@@ -80,10 +82,10 @@ def _pieces(review: Review) -> Iterator[Piece]:
     yield from _table(review)
     yield _dangers(review)
     yield _findings(review, Level.WARNING, (Rank.TITLES, Rank.WARNINGS))
-    yield from _classes(review.classes)
-    lines = 0
+    yield from _classes(review.classes, words.known_places(review))
+    lines, memory = 0, Memory()
     for environment in review.environments:
-        for piece in environment_pieces(review, environment):
+        for piece in environment_pieces(review, environment, memory):
             lines += piece.about == "unit"
             yield piece if lines <= _MOST_LINES else _later(piece)
     if review.objects:
@@ -102,7 +104,7 @@ def _later(piece: Piece) -> Piece:
 
 
 def _head(review: Review) -> Iterator[Piece]:
-    found = words.verdict(review)
+    found = verdict(review)
     if review.same:
         title = "nothing changes"
     else:
@@ -130,20 +132,33 @@ def _table(review: Review) -> Iterator[Piece]:
     columns += ["pods", "CPU", "memory"] * sums + ["cost a month"] * money
     rule = "|".join([":---", *["---:"] * (len(columns) - 1)])
     yield Piece((), f"| {' | '.join(columns)} |\n|{rule}|")
+    counts = _counts(review)
     for environment in review.environments:
-        cells = _cells(review, environment)[: len(columns)]
+        cells = _cells(environment, counts)[: len(columns)]
         yield Piece(((Rank.HEAD, f"| {' | '.join(cells)} |"),), about="environment", gap="\n")
+    if sums and not any(one.totals and one.totals.whole for one in review.environments):
+        yield Piece((), "Pods at their fewest, and what they request: of the units that change.")
 
 
-def _cells(review: Review, environment: EnvironmentReview) -> list[str]:
-    about = [finding for finding in review.findings if _is_in(finding, environment.name)]
+def _counts(review: Review) -> Counter[tuple[str, Level]]:
+    """How much is said of each environment."""
+    return Counter(
+        (environment, level)
+        for level in (Level.DANGER, Level.WARNING)
+        for _, told in by_code(review, level)
+        for one in told
+        for environment in {target.environment for target in one.targets}
+    )
+
+
+def _cells(environment: EnvironmentReview, counts: Counter[tuple[str, Level]]) -> list[str]:
     unit_names = {unit.unit for cluster in environment.clusters for unit in cluster.units}
     cells = [
         code(environment.name, cell=True),
         f"{len(unit_names):,}",
         _objects(environment),
         *(
-            f"**{number}**" if (number := sum(f.level is level for f in about)) else ""
+            f"**{number}**" if (number := counts[environment.name, level]) else ""
             for level in (Level.DANGER, Level.WARNING)
         ),
     ]
@@ -153,10 +168,6 @@ def _cells(review: Review, environment: EnvironmentReview) -> list[str]:
             if "limits" not in name:
                 cells.append(f"{new} (**{delta}**)" if delta else new)
     return [*cells, *[""] * 4]
-
-
-def _is_in(finding: Finding, environment: str) -> bool:
-    return any(target.environment == environment for target in finding.targets)
 
 
 def _objects(environment: EnvironmentReview) -> str:
@@ -177,7 +188,7 @@ def _dangers(review: Review) -> Piece:
     groups = _by_code(review, Level.DANGER)
     if not groups:
         return Piece(())
-    number = words.counted(len(review.dangers), "danger")
+    number = words.counted(numbers(review)[Level.DANGER], "danger")
     texts = dict.fromkeys(
         "> [!CAUTION]\n" + "\n".join(f"> {line}".rstrip() for line in _listing(groups, most))
         for most in (1, 5, 20, 100, 10**9)
@@ -192,7 +203,7 @@ def _dangers(review: Review) -> Piece:
 def _findings(review: Review, level: Level, ranks: tuple[int, int]) -> Piece:
     """One fold for a level; shorter, only its first findings, or only their number."""
     groups = _by_code(review, level)
-    number = sum(finding.level is level for finding in review.findings)
+    number = sum(len(told) for _, told in groups)
     if not number:
         return Piece(())
     summary = f"{DOTS[level]} <b>{words.counted(number, level)}</b>"
@@ -225,37 +236,36 @@ def _listing(groups: Sequence[tuple[str, list[Said]]], most: int) -> list[str]:
 
 
 def _finding(one: Said) -> str:
-    about = words.subject(one.targets)
-    label = f"**{about}**" if len(one.units) > 1 else code(cut(about, 120))
-    message = prose(cut(one.finding.message, LONGEST_LINE))
+    label = f"**{one.about}**" if len(one.units) > 1 else code(cut(one.about, 120))
+    message = prose(cut(one.message, LONGEST_LINE))
     parts = [f"{label}: {message}" if label else message]
     if len(one.units) > 1:
         parts.append(names(one.units))
-    if where := words.places(one.targets):
-        parts.append(prose(where))
-    if place := one.finding.place:
+    if one.where:
+        parts.append(prose(one.where))
+    if place := one.place:
         parts.append(code(f"{place.file}:{place.line}" if place.line else place.file))
-    if one.finding.remedy:
-        parts.append(f"*fix:* {prose(cut(one.finding.remedy, LONGEST_LINE))}")
+    if one.remedy:
+        parts.append(f"*fix:* {prose(cut(one.remedy, LONGEST_LINE))}")
     return f"- {' · '.join(parts)}"
 
 
 # -- classes -------------------------------------------------------------------------------------
 
 
-def _classes(classes: Sequence[ChangeClass]) -> Iterator[Piece]:
+def _classes(classes: Sequence[ChangeClass], known: words.Known) -> Iterator[Piece]:
     if classes:
         yield Piece((), "#### The same change in many places")
     for change in classes:
-        number, _, where = words.class_reach(change).partition(" · ")
+        number, _, where = words.class_reach(change, known).partition(" · ")
         summary = f"<b>{html(change.id)} × {html(number)}</b> {html(cut(change.title, 200))}" + (
             f" · {html(where)}" if where else ""
         )
         lines = list(field_lines(change.fields))
         parts = [block(lines)] if lines else []
-        known = sorted({target.unit for target in change.targets if target.unit})
-        listed = [names(known, 200)] if known else []
-        odd = [_outlier_block(change)] if change.outliers else []
+        targeted = sorted({target.unit for target in change.targets if target.unit})
+        listed = [names(targeted, 200)] if targeted else []
+        odd = [_outlier_block(change, known)] if change.outliers else []
         yield Piece(
             (
                 (Rank.TITLES, f"- {summary}"),
@@ -269,10 +279,10 @@ def _classes(classes: Sequence[ChangeClass]) -> Iterator[Piece]:
         )
 
 
-def _outlier_block(change: ChangeClass) -> str:
+def _outlier_block(change: ChangeClass, known: words.Known) -> str:
     lines: list[str] = []
     for outlier in change.outliers[:MOST_NAMES]:
-        where = words.places((outlier.target,))
+        where = words.places((outlier.target,), known)
         lines += [f"@@ {outlier.target.unit} in {where} @@", *field_lines(outlier.fields)]
     more = len(change.outliers) - MOST_NAMES
     end = f"\n\nand {more:,} more" if more > 0 else ""

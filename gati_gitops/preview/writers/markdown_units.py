@@ -18,12 +18,13 @@ from gati_gitops.preview.writers import words
 from gati_gitops.preview.writers.budget import Piece
 from gati_gitops.preview.writers.columns import cut
 from gati_gitops.preview.writers.escape import block, code, fold, html, html_code, prose
-from gati_gitops.preview.writers.gather import Alike, alike
+from gati_gitops.preview.writers.gather import Alike, Memory, alike
 
 DOTS = {Level.DANGER: "🔴", Level.WARNING: "🟠", Level.NOTE: "🔵"}
 LONGEST_LINE = 400
 MOST_NAMES = 30
 _MOST_ROWS = 40
+_MOST_PATHS = 4
 
 
 class Rank(IntEnum):
@@ -44,15 +45,17 @@ class Rank(IntEnum):
     REST = 10
 
 
-def environment_pieces(review: Review, environment: EnvironmentReview) -> Iterator[Piece]:
+def environment_pieces(
+    review: Review, environment: EnvironmentReview, memory: Memory
+) -> Iterator[Piece]:
     levels = _levels(review, environment.name)
     yield Piece(((Rank.LINES, f"#### {code(environment.name)}"),), about="environment")
     if environment.totals and words.changes_sum(environment.totals):
         yield Piece(((Rank.LINES, _sums(environment)),))
-    named = [cluster.name for cluster in environment.clusters] != [environment.name]
+    named = len(environment.clusters) > 1
     for group in alike(environment):
         where = f" on {', '.join(map(html_code, group.clusters))}" if named else ""
-        yield from _alike(group, where, levels)
+        yield from _alike(group, where, levels, environment.name, memory)
 
 
 def _levels(review: Review, environment: str) -> dict[str, Level]:
@@ -68,32 +71,25 @@ def _levels(review: Review, environment: str) -> dict[str, Level]:
 
 
 def _sums(environment: EnvironmentReview) -> str:
+    """What the table does not say: the sums with as many pods as may run."""
     totals = environment.totals
     assert totals is not None
-    lines = []
-    for label, before, after in (
-        ("fewest", totals.least_before, totals.least_after),
-        ("most", totals.most_before, totals.most_after),
-    ):
-        moved = [
-            f"{name} {old} → {new} (**{delta}**)"
-            for name, old, new, delta in words.measures(before, after)
-            if delta
-        ]
-        if moved:
-            lines.append(f"With the {label} pods{_part(totals.whole)}: {' · '.join(moved)}")
-    return "\\\n".join(lines)
+    moved = [
+        f"{name} {old} → {new} (**{delta}**)"
+        for name, old, new, delta in words.measures(totals.most_before, totals.most_after)
+        if delta
+    ]
+    return f"With the most pods: {' · '.join(moved)}" if moved else ""
 
 
-def _part(whole: bool) -> str:
-    return "" if whole else " of the units that change"
-
-
-def _alike(group: Alike, where: str, levels: dict[str, Level]) -> Iterator[Piece]:
+def _alike(
+    group: Alike, where: str, levels: dict[str, Level], environment: str, memory: Memory
+) -> Iterator[Piece]:
     plain = [unit for unit in group.units if words.is_plain(unit)]
     for unit in group.units:
         if not words.is_plain(unit):
-            yield _unit(unit, where, levels.get(unit.unit))
+            shown = memory.split(unit, environment)
+            yield _unit(unit, where, levels.get(unit.unit), *shown)
     for classes, found in groupby(sorted(plain, key=words.unit_classes), words.unit_classes):
         known = [unit.unit for unit in found]
         lead = f"Only {html(', '.join(classes))}{where}: {words.counted(len(known), 'unit')}"
@@ -103,7 +99,13 @@ def _alike(group: Alike, where: str, levels: dict[str, Level]) -> Iterator[Piece
     yield from (object_piece(change, where) for change in group.objects)
 
 
-def _unit(unit: UnitReview, where: str, level: Level | None) -> Piece:
+def _unit(
+    unit: UnitReview,
+    where: str,
+    level: Level | None,
+    objects: Sequence[ObjectChange],
+    shown: dict[str, int],
+) -> Piece:
     dot = f"{DOTS[level]} " if level in (Level.DANGER, Level.WARNING) else ""
     states = "; ".join(words.version_line(version) for version in unit.versions[:4])
     summary = (
@@ -117,7 +119,9 @@ def _unit(unit: UnitReview, where: str, level: Level | None) -> Piece:
     lines += [
         f"- pods of {code(version.id)} restart" for version in unit.versions if version.restarts
     ]
-    objects = [change for _, change in unit.all_objects()]
+    lines += [
+        f"- {words.counted(number, 'object')} as in {code(name)}" for name, number in shown.items()
+    ]
     heads = [_object_head(change) for change in objects]
     whole = [line for change in objects for line in _object_lines(change)]
     said = ["\n".join(lines)] if lines else []
@@ -146,7 +150,7 @@ def object_piece(change: ObjectChange, where: str = "") -> Piece:
 
 
 def _object_head(change: ObjectChange) -> str:
-    extra = f" (was {change.was})" if change.was else ""
+    extra = f" {words.likeness(change)}".rstrip()
     if classes := words.classes_of(change):
         extra += f" as in {', '.join(classes)}"
     return f"@@ {words.SIGNS[change.action]} {change.id}{extra} @@"
@@ -158,9 +162,10 @@ def _object_lines(change: ObjectChange) -> Iterator[str]:
 
 
 def field_lines(fields: Iterable[FieldChange]) -> Iterator[str]:
-    for field in fields:
-        yield f"  {cut(field.shown, LONGEST_LINE)}:"
-        rows = words.rows_of(field)
+    for paths, rows in words.grouped(fields):
+        yield from (f"  {cut(path, LONGEST_LINE)}:" for path in paths[:_MOST_PATHS])
+        if len(paths) > _MOST_PATHS:
+            yield f"  and {words.counted(len(paths) - _MOST_PATHS, 'more field')}:"
         yield from (f"{sign}   {cut(text, LONGEST_LINE)}" for sign, text in rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
             yield f"  … {words.counted(len(rows) - _MOST_ROWS, 'more line')}"

@@ -31,7 +31,8 @@ from gati_gitops.preview.model import (
     show_path,
 )
 from gati_gitops.preview.writers import words
-from gati_gitops.preview.writers.gather import Said, alike, by_code
+from gati_gitops.preview.writers.gather import Said, alike, by_code, numbers
+from gati_gitops.preview.writers.readable import readable
 from gati_gitops.redact import redact
 
 Json = dict[str, Any]
@@ -91,6 +92,8 @@ def _chunk(first: int, texts: list[str]) -> Json:
 
 def page_data(review: Review, bodies: Bodies) -> Json:
     """Everything but the objects themselves."""
+    review = readable(review)
+    known = words.known_places(review)
     base, head = words.compared(review)
     return {
         "same": review.same,
@@ -101,11 +104,11 @@ def page_data(review: Review, bodies: Bodies) -> Json:
         "reach": words.reach(review.radius),
         "effect": words.effect(review.radius),
         "notes": list(review.notes),
-        "levels": {level: sum(f.level is level for f in review.findings) for level in Level},
+        "levels": numbers(review),
         "findings": [
             _group(level, code, told) for level in Level for code, told in by_code(review, level)
         ],
-        "classes": [_class(change) for change in review.classes],
+        "classes": [_class(change, known) for change in review.classes],
         "environments": [_environment(review, one, bodies) for one in review.environments],
         "objects": [_object(change, bodies) for change in review.objects],
     }
@@ -128,15 +131,15 @@ def _group(level: Level, code: str, told: Iterable[Said]) -> Json:
 def _said(one: Said) -> Json:
     finding = one.finding
     found = {
-        "about": words.subject(one.targets),
-        "message": finding.message,
-        "where": words.places(one.targets),
+        "about": one.about,
+        "message": one.message,
+        "where": one.where,
         "targets": _targets(one.targets),
-        "place": str(finding.place or ""),
+        "place": str(one.place or ""),
         "field": finding.field,
         "before": finding.before,
         "after": finding.after,
-        "remedy": finding.remedy,
+        "remedy": one.remedy,
     }
     return {key: value for key, value in found.items() if value}
 
@@ -147,12 +150,12 @@ def _targets(targets: Iterable[Target]) -> list[list[str]]:
     return [list(place) for place in found]
 
 
-def _class(change: ChangeClass) -> Json:
+def _class(change: ChangeClass, known: words.Known) -> Json:
     return {
         "id": change.id,
         "title": change.title,
         "sign": words.SIGNS[change.action],
-        "reach": words.class_reach(change),
+        "reach": words.class_reach(change, known),
         "fields": [_field(field) for field in change.fields],
         "targets": _targets(change.targets),
         "outliers": [
@@ -169,11 +172,10 @@ def _class(change: ChangeClass) -> Json:
 
 
 def _environment(review: Review, environment: EnvironmentReview, bodies: Bodies) -> Json:
-    named = [cluster.name for cluster in environment.clusters] != [environment.name]
     totals = environment.totals
     return {
         "name": environment.name,
-        "named": named,
+        "named": len(environment.clusters) > 1,
         "totals": totals
         and {
             "whole": totals.whole,
@@ -186,7 +188,7 @@ def _environment(review: Review, environment: EnvironmentReview, bodies: Bodies)
                 "units": [_unit(unit, bodies) for unit in group.units],
                 "objects": [_object(change, bodies) for change in group.objects],
             }
-            for group in alike(environment)
+            for group in alike(environment, whole=True)
         ],
     }
 
@@ -239,7 +241,7 @@ def _object(change: ObjectChange, bodies: Bodies) -> Json:
         "name": change.id.name,
         "sign": words.SIGNS[change.action],
         "word": words.ACTIONS[change.action],
-        "was": str(change.was or ""),
+        "was": words.likeness(change),
         "class": change.change_class,
         "folder": change.folder,
         "fields": [_field(field, change.after, bodies) for field in change.fields],

@@ -25,7 +25,15 @@ from gati_gitops.preview.model import (
 )
 from gati_gitops.preview.writers import words
 from gati_gitops.preview.writers.columns import cut, folded, width_of, wrapped
-from gati_gitops.preview.writers.gather import Alike, Said, alike, by_code
+from gati_gitops.preview.writers.gather import (
+    Alike,
+    Memory,
+    Said,
+    alike,
+    by_code,
+    verdict,
+)
+from gati_gitops.preview.writers.readable import readable
 from gati_gitops.report.clean import safe
 
 _STYLES = {
@@ -42,6 +50,7 @@ _STYLES = {
 }
 _MOST_ROWS = 24
 _MOST_NAMES = 12
+_MOST_PATHS = 4
 _MOST_FINDINGS = {Level.DANGER: 200, Level.WARNING: 20, Level.NOTE: 8}
 _LEAST_WIDTH = 40
 
@@ -49,12 +58,14 @@ _LEAST_WIDTH = 40
 def write_text(review: Review, *, width: int = 100, colour: bool = False) -> str:
     """The review, in lines of at most ``width`` columns."""
     page = _Page(max(width, _LEAST_WIDTH), colour=colour)
+    review = readable(review)
     _head(page, review)
     if not review.same:
         _findings(page, review)
-        _classes(page, review.classes)
+        _classes(page, review.classes, words.known_places(review))
+        memory = Memory()
         for environment in review.environments:
-            _environment(page, environment)
+            _environment(page, environment, memory)
         _objects_of(page, "Beside the environments", review.objects)
     return page.text()
 
@@ -147,7 +158,7 @@ def _head(page: _Page, review: Review) -> None:
     if review.same:
         page.put("Nothing changes.")
     else:
-        found = words.verdict(review)
+        found = verdict(review)
         page.put(
             f"{found + ' in ' if found else ''}{words.reach(review.radius)};"
             f" {words.effect(review.radius)}"
@@ -160,8 +171,7 @@ def _head(page: _Page, review: Review) -> None:
 def _findings(page: _Page, review: Review) -> None:
     for level in Level:
         if groups := by_code(review, level):
-            number = sum(finding.level is level for finding in review.findings)
-            page.rule(f"{level.capitalize()}s", f"{number:,}")
+            page.rule(f"{level.capitalize()}s", f"{sum(len(told) for _, told in groups):,}")
             for code, found in groups:
                 _group(page, level, code, found)
 
@@ -171,48 +181,48 @@ def _group(page: _Page, level: Level, code: str, found: list[Said]) -> None:
     meaning = CODES.get(code)
     page.titled(meaning.title if meaning else code, level, meaning.why if meaning else "", indent=2)
     most = _MOST_FINDINGS[level]
-    column = min(max(width_of(safe(words.subject(one.targets))) for one in found[:most]) + 2, 34)
+    column = min(max(width_of(safe(one.about)) for one in found[:most]) + 2, 34)
     for one in found[:most]:
-        finding = one.finding
-        label = words.subject(one.targets)
-        if label:
-            page.pair(label, "head", finding.message, indent=4, column=column)
+        if one.about:
+            page.pair(one.about, "head", one.message, indent=4, column=column)
         else:
-            page.put(finding.message, indent=4, hang=2)
+            page.put(one.message, indent=4, hang=2)
         if len(one.units) > 1:
             page.put(words.some(one.units, _MOST_NAMES), indent=6)
-        where = [words.places(one.targets), str(finding.place or "")]
+        where = [one.where, str(one.place or "")]
         if line := " · ".join(part for part in where if part):
             page.put(line, "dim", indent=6, hang=2)
-        if finding.remedy:
-            page.put(f"fix: {finding.remedy}", "+", indent=6, hang=2)
+        if one.remedy:
+            page.put(f"fix: {one.remedy}", "+", indent=6, hang=2)
     if len(found) > most:
         page.put(f"and {len(found) - most:,} more", "dim", indent=4)
 
 
-def _classes(page: _Page, classes: Sequence[ChangeClass]) -> None:
+def _classes(page: _Page, classes: Sequence[ChangeClass], known: words.Known) -> None:
     if not classes:
         return
     page.rule("The same change in many places", f"{len(classes):,}")
     for change in classes:
         sign = words.SIGNS[change.action]
         page.pair(f"{change.id} {sign}", sign, change.title, indent=2, column=6)
-        page.put(words.class_reach(change), "dim", indent=8, hang=2)
+        page.put(words.class_reach(change, known), "dim", indent=8, hang=2)
         _fields(page, change.fields, indent=8)
         for outlier in change.outliers:
-            where = words.places((outlier.target,))
+            where = words.places((outlier.target,), known)
             page.pair(outlier.target.unit, "head", f"otherwise, in {where}", indent=8, column=0)
             _fields(page, outlier.fields, indent=10)
 
 
-def _environment(page: _Page, environment: EnvironmentReview) -> None:
+def _environment(page: _Page, environment: EnvironmentReview, memory: Memory) -> None:
     units = {unit.unit for cluster in environment.clusters for unit in cluster.units}
-    page.rule(environment.name, words.counted(len(units), "unit") if units else "")
+    named = len(environment.clusters) > 1
+    alone = [] if named else [cluster.name for cluster in environment.clusters]
+    about = [*alone, *([words.counted(len(units), "unit")] if units else [])]
+    page.rule(environment.name, " · ".join(about))
     if environment.totals and words.changes_sum(environment.totals):
         _totals(page, environment)
-    named = [cluster.name for cluster in environment.clusters] != [environment.name]
     for group in alike(environment):
-        _alike(page, group, named=named)
+        _alike(page, group, environment.name, memory, named=named)
 
 
 def _totals(page: _Page, environment: EnvironmentReview) -> None:
@@ -233,13 +243,13 @@ def _totals(page: _Page, environment: EnvironmentReview) -> None:
             page.pair(label, "dim", " · ".join(moved), indent=2, column=8)
 
 
-def _alike(page: _Page, group: Alike, *, named: bool) -> None:
+def _alike(page: _Page, group: Alike, environment: str, memory: Memory, *, named: bool) -> None:
     if named:
         page.put(", ".join(group.clusters), "head", indent=2, hang=2)
     plain = [unit for unit in group.units if words.is_plain(unit)]
     for unit in group.units:
         if not words.is_plain(unit):
-            _unit(page, unit)
+            _unit(page, unit, environment, memory)
     for names, units in groupby(sorted(plain, key=words.unit_classes), words.unit_classes):
         known = [unit.unit for unit in units]
         page.pair(
@@ -253,7 +263,7 @@ def _alike(page: _Page, group: Alike, *, named: bool) -> None:
         _object(page, change, indent=4)
 
 
-def _unit(page: _Page, unit: UnitReview) -> None:
+def _unit(page: _Page, unit: UnitReview, environment: str, memory: Memory) -> None:
     sign = words.SIGNS[unit.action]
     page.pair(f"{sign} {unit.unit}", sign, words.unit_line(unit), indent=4, column=0)
     for version in unit.versions:
@@ -261,15 +271,18 @@ def _unit(page: _Page, unit: UnitReview) -> None:
         page.put(words.version_line(version) + restarts, indent=6, hang=2)
     for sentence in (*([f"held: {unit.held}"] if unit.held else ()), *unit.rollout):
         page.put(f"› {sentence}", "note", indent=6, hang=2)
-    for _, change in unit.all_objects():
+    fresh, known = memory.split(unit, environment)
+    for change in fresh:
         _object(page, change, indent=6)
+    for name, number in known.items():
+        page.put(f"{words.counted(number, 'object')} as in {name}", "dim", indent=6)
 
 
 def _object(page: _Page, change: ObjectChange, *, indent: int) -> None:
     sign = words.SIGNS[change.action]
     extra = [f"as in {', '.join(names)}"] if (names := words.classes_of(change)) else []
-    if change.was:
-        extra.insert(0, f"was {change.was}")
+    if likeness := words.likeness(change):
+        extra.insert(0, likeness)
     if change.action is Action.RECREATE:
         extra.insert(0, "deleted and made again")
     page.pair(f"{sign} {change.id}", sign, "; ".join(extra), indent=indent, column=0)
@@ -277,9 +290,13 @@ def _object(page: _Page, change: ObjectChange, *, indent: int) -> None:
 
 
 def _fields(page: _Page, fields: Iterable[FieldChange], *, indent: int) -> None:
-    for field in fields:
-        page.put(field.shown, indent=indent, hang=2)
-        page.rows(words.rows_of(field), indent=indent + 2)
+    for paths, rows in words.grouped(fields):
+        for path in paths[:_MOST_PATHS]:
+            page.put(path, indent=indent, hang=2)
+        if len(paths) > _MOST_PATHS:
+            more = words.counted(len(paths) - _MOST_PATHS, "more field")
+            page.put(f"and {more}", "dim", indent=indent)
+        page.rows(rows, indent=indent + 2)
 
 
 def _objects_of(page: _Page, title: str, objects: Sequence[ObjectChange]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gati_gitops.preview.model import (
@@ -11,7 +12,6 @@ from gati_gitops.preview.model import (
     Amount,
     ChangeClass,
     FieldChange,
-    Level,
     ObjectChange,
     Op,
     Radius,
@@ -26,10 +26,10 @@ from gati_gitops.yamlio.emit import dump
 
 SIGNS = {
     Action.CREATE: "+",
-    Action.DELETE: "-",
     Action.CHANGE: "~",
     Action.RECREATE: "!",
     Action.RENAME: ">",
+    Action.DELETE: "-",
 }
 ACTIONS = {
     Action.CREATE: "created",
@@ -38,7 +38,6 @@ ACTIONS = {
     Action.RECREATE: "recreated",
     Action.RENAME: "renamed",
 }
-LEVELS = {Level.DANGER: "danger", Level.WARNING: "warning", Level.NOTE: "note"}
 Row = tuple[str, str]
 """A line of a difference: its sign (``-``, ``+`` or a space) and its text."""
 
@@ -62,16 +61,6 @@ def some(words: Sequence[str], most: int) -> str:
 
 
 # -- the whole -----------------------------------------------------------------------------------
-
-
-def verdict(review: Review) -> str:
-    """``2 dangers and 1 warning``; empty where there is neither."""
-    found = [
-        counted(number, word)
-        for level, word in list(LEVELS.items())[:2]
-        if (number := sum(finding.level is level for finding in review.findings))
-    ]
-    return listed(found) if found else ""
 
 
 def reach(radius: Radius) -> str:
@@ -119,18 +108,33 @@ def ledgers(review: Review) -> str:
 # -- where ---------------------------------------------------------------------------------------
 
 
-def places(targets: Iterable[Target], *, most: int = 8) -> str:
-    """``prod (eu, us), staging``: the environments, with clusters where they are not all alike."""
+Known = Mapping[str, Sequence[str]]
+"""The environments of a review in their order, each with its clusters."""
+
+
+def known_places(review: Review) -> Known:
+    return {
+        environment.name: tuple(cluster.name for cluster in environment.clusters)
+        for environment in review.environments
+    }
+
+
+def places(targets: Iterable[Target], known: Known, *, most: int = 8) -> str:
+    """``prod (eu), staging``: environments, and of which only a part is meant, the clusters."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
         if target.environment:
             clusters = found.setdefault(target.environment, {})
             if target.cluster:
                 clusters[target.cluster] = None
+    order = list(known)
+    names = sorted(found, key=lambda name: order.index(name) if name in known else len(order))
     return some(
         [
-            f"{name} ({some(list(clusters), 4)})" if clusters and [*clusters] != [name] else name
-            for name, clusters in found.items()
+            f"{name} ({some(list(found[name]), 4)})"
+            if found[name] and set(found[name]) != set(known.get(name, ()))
+            else name
+            for name in names
         ],
         most,
     )
@@ -155,9 +159,10 @@ def version_line(version: VersionReview) -> str:
         return f"{name} new: {_state(after)}" if after else name
     if after is None:
         return f"{name} goes (was {_state(before)})"
-    return f"{name} {_state(before)}" + (
-        f" → {_state(after)}" if _state(before) != _state(after) else ""
-    )
+    if replace(before, waiting=after.waiting) == after:
+        return f"{name} {_state(after)}"
+    old, new = _state(before), _state(after)
+    return f"{name} {old}" + (f" → {new}" if old != new else "")
 
 
 def _state(state: State | None) -> str:
@@ -265,12 +270,29 @@ def _hunks(before: list[str], after: list[str], context: int = 2) -> Iterator[Ro
             yield " ", "…"
 
 
+def grouped(fields: Iterable[FieldChange]) -> list[tuple[list[str], list[Row]]]:
+    """Fields with the same difference, their paths together."""
+    groups: dict[tuple[Row, ...], list[str]] = {}
+    for field in fields:
+        groups.setdefault(tuple(rows_of(field)), []).append(field.shown)
+    return [(paths, list(rows)) for rows, paths in groups.items()]
+
+
 # -- what is said elsewhere ----------------------------------------------------------------------
 
 
 def own_fields(change: ObjectChange) -> tuple[FieldChange, ...]:
     """The fields that no class says."""
     return tuple(field for field in change.fields if not field.change_class)
+
+
+def likeness(change: ObjectChange) -> str:
+    """What a changed object was, or what a new one is like."""
+    if change.was:
+        return f"was {change.was}"
+    if change.like:
+        return f"as {change.like.name}" + (", but:" if change.fields else "")
+    return ""
 
 
 def classes_of(change: ObjectChange) -> list[str]:
@@ -307,12 +329,12 @@ def by_number(name: str) -> tuple[str, int, str]:
     return letters, int(name[len(letters) :] or 0), name
 
 
-def class_reach(change: ChangeClass) -> str:
+def class_reach(change: ChangeClass, known: Known) -> str:
     """``57 units · dev, prod · 3 outliers``"""
     parts = [
         counted(change.units, "unit") if change.units else counted(len(change.targets), "place")
     ]
-    if where := places(change.targets, most=6):
+    if where := places(change.targets, known, most=6):
         parts.append(where)
     if change.outliers:
         parts.append(counted(len(change.outliers), "outlier"))

@@ -98,18 +98,28 @@ function marked(text, start, end) {
 }
 
 function fieldList(fields, origins) {
+  const alike = new Map(); // fields with the same difference stand together
+  for (const field of fields) {
+    const same = JSON.stringify([field[1], field[2]]);
+    if (!alike.has(same)) alike.set(same, []);
+    alike.get(same).push(field);
+  }
   return el(
     "div.fields",
     {},
-    fields.map(([path, rows, of, exact]) =>
+    [...alike.values()].map((group) =>
       el(
-        `div.field${of ? ".classed" : ""}`,
+        `div.field${group[0][2] ? ".classed" : ""}`,
         {},
-        el("div.path", { "data-path": path, "data-origin": originOf(origins, exact || path) }, pathText(path), of && classLink(of)),
-        rows.length ? el("div.lines", {}, fieldRows(rows)) : null,
+        listing(group.map((field) => () => fieldPath(field, origins)), 5, "field", (paths) => el("div", {}, paths)),
+        group[0][1].length ? el("div.lines", {}, fieldRows(group[0][1])) : null,
       ),
     ),
   );
+}
+
+function fieldPath([path, , of, exact], origins) {
+  return el("div.path", { "data-path": path, "data-origin": originOf(origins, exact || path) }, pathText(path), of && classLink(of));
 }
 
 // The last step is what people look for.

@@ -2,17 +2,19 @@
 function unitSight(item) {
   const data = item.data;
   const others = siblings(item);
+  const told = (code) => data.rollout?.length && ["rollout", "promotion"].includes(code); // in a section of its own
+  const findings = item.findings.filter(({ group }) => !told(group.code));
   const known = [data.kind, data.line !== "changes" && data.line, data.held && `held: ${data.held}`, ...(data.files || []).map((file) => el("code", {}, file))];
   return [
     el(
       "header.hero.unit",
       {},
-      el("p.crumbs", {}, item.environment && chip(item.environment, "env"), item.named && item.clusters.map((name) => chip(name))),
+      el("p.crumbs", {}, item.environment && chip(item.environment, "env"), item.clusters.map((name) => name !== item.environment && chip(name))),
       el("h1", {}, data.sign && signed(data.sign), " ", unitName(titleOf(item))),
       el("p.facts", {}, known.filter(Boolean).map((fact) => el("span", {}, fact)), others.length > 0 && el("span", {}, "also in ", others.slice(0, 8).map((other, at) => [at > 0 && ", ", itemLink(other, other.environment, other.named ? ` (${other.clusters.join(", ")})` : "")]), others.length > 8 && ` and ${others.length - 8} more`)),
       el("button.review", { type: "button", "aria-pressed": String(reviewed.has(item.key)), on: { click: () => review(item) } }, reviewed.has(item.key) ? "Reviewed" : "Mark as reviewed", el("kbd", { "aria-hidden": "true" }, "v")),
     ),
-    item.findings.length ? el("section", { "aria-label": "What it means" }, el("ul.findings", {}, item.findings.map(findingLine))) : null,
+    findings.length ? el("section", { "aria-label": "What it means" }, el("ul.findings", {}, findings.map(findingLine))) : null,
     data.versions.length ? versionsSection(data) : null,
     data.rollout?.length ? el("section", {}, el("h2", {}, "After the merge"), el("ol.rollout", {}, data.rollout.map((line) => el("li", {}, line)))) : null,
     objectsSection(item),
@@ -104,7 +106,7 @@ function objectCard(object, mayOpen) {
     [
       signed(object.sign),
       el("span.title", {}, el("b", {}, object.kind), " ", object.namespace && el("span.dim", {}, `${object.namespace}/`), object.name),
-      object.was && el("span.reach", {}, `was ${object.was}`),
+      object.was && el("span.reach", {}, object.was),
       object.sign === "!" && chip("deleted and made again", "danger"),
       [...classes].map((id) => chip(id, "class")),
       el("span.reach.end", {}, object.fields?.length ? plural(object.fields.length, "field") : object.word),
