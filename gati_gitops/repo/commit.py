@@ -20,6 +20,8 @@ OURS = ("Gati-Compiler", "Gati-Decision")
 """Trailers of which each commit of ours has one."""
 
 _BASE = "Gati-Base"
+CHECKED = "Gati-Checked"
+"""The trailer of a commit that was made on checked signatures."""
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f<>]+")
 
@@ -84,7 +86,7 @@ def create_commit(
     head.append(f"author {_identity(author)} {time} +0000")
     head.append(f"committer {_identity(committer)} {time} +0000")
     text = message.rstrip("\n") + "\n"
-    if parents and trailers(text).keys() & set(OURS):
+    if parents and not trailers(text).keys().isdisjoint(OURS):
         text += f"{_BASE}: {parents[0]}\n"
     payload = "\n".join([*head, "", text]).encode()
     if signer is not None:
@@ -116,8 +118,13 @@ def read_commit(objects: Objects, id: str) -> Commit:
 
 def is_ours(commit: Commit) -> bool:
     """Whether we made a commit, where it stands now."""
-    found = trailers(commit.message)
-    return bool(found.keys() & set(OURS)) and found.get(_BASE, "") == "".join(commit.parents)
+    base = trailers(commit.message).get(_BASE, "")
+    return has_our_trailers(commit) and base == "".join(commit.parents)
+
+
+def has_our_trailers(commit: Commit) -> bool:
+    """Whether a commit is ours, or a copy of one of ours."""
+    return not trailers(commit.message).keys().isdisjoint(OURS)
 
 
 def trailers(message: str) -> dict[str, str]:

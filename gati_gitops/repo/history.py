@@ -6,7 +6,8 @@ have not written ourselves, so the walk goes back from the tip over the commits 
 at the first of ours: whoever made that one had looked, too. Only folders that differ are read.
 
 A commit of ours that was rebased, squashed or picked elsewhere counts as somebody else's, for
-nobody looked at what it was put upon: `is_ours` tells them apart.
+nobody looked at what it was put upon: `is_ours` tells them apart. But a unit that such a copy takes
+away, or the merge of a pull request of ours, is gone by our own decision.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gati_gitops.repo.commit import Commit, Signature, is_ours, read_commit
+from gati_gitops.repo.commit import Commit, Signature, has_our_trailers, is_ours, read_commit
 from gati_gitops.repo.objects import BLOB, FOLDER, Entry, Missing, Objects
 from gati_gitops.repo.trees import GitSnapshot, differences, folder_of
 
@@ -25,6 +26,9 @@ Deepen = Callable[[str], bool]
 
 LIMIT = 1000
 """How many commits a walk goes back at most. Whoever wrote before us had looked that far, too."""
+
+NEW = 50
+"""The same for a branch without any unit: most likely nothing was ever published there."""
 
 _LEDGER = re.compile(r"overlays(?:/[^/]+){4}/rollout\.yaml")
 _SEQ = re.compile(rb"^seq:[ \t]*[\"']?(\d{1,18})\b", re.MULTILINE)
@@ -64,17 +68,19 @@ def lowered(
     top = f"{root}/overlays" if root else "overlays"
     commit = read_commit(objects, tip)
     if folder_of(objects, commit.tree, top) is None:
-        return {}
+        limit = min(limit, NEW)
     highest: dict[str, int] = {}
     fallen: dict[str, Commit] = {}
-    for child, parent in _foreign(objects, commit, deepen, limit):
-        trees = (folder_of(objects, each.tree, top) for each in (parent, child))
-        for path, before, after in differences(objects, *trees, prefix="overlays/"):
-            if not _LEDGER.fullmatch(path):
-                continue
-            was = _seq(objects, before)
-            highest[path] = max(highest.get(path, 0), was)
-            if _seq(objects, after) < was:
+    for child, parents in _foreign(objects, commit, deepen, limit):
+        for parent in parents:
+            trees = (folder_of(objects, each.tree, top) for each in (parent, child))
+            for path, before, after in differences(objects, *trees, prefix="overlays/"):
+                if not _LEDGER.fullmatch(path):
+                    continue
+                was = _seq(objects, before)
+                if _seq(objects, after) >= was or _taken_by_us(objects, child, parents, path, root):
+                    continue
+                highest[path] = max(highest.get(path, 0), was)
                 fallen.setdefault(path, child)
     snapshot = GitSnapshot(objects, commit.tree, root)
     found: dict[str, Lowered] = {}
@@ -140,15 +146,24 @@ def walk(
 
 def _foreign(
     objects: Objects, commit: Commit, deepen: Deepen | None, limit: int
-) -> Iterator[tuple[Commit, Commit]]:
-    """The commits of others since the last of ours, each with each of its parents."""
+) -> Iterator[tuple[Commit, list[Commit]]]:
+    """The commits of others since the last of ours, each with its parents."""
     for _ in range(limit):
         if is_ours(commit) or not commit.parents:
             return
         parents = _parents(objects, commit, deepen)
-        for parent in parents:
-            yield commit, parent
+        yield commit, parents
         commit = parents[0]
+
+
+def _taken_by_us(
+    objects: Objects, child: Commit, parents: list[Commit], path: str, root: str
+) -> bool:
+    """Whether a commit of others took a unit away only because we had said so."""
+    folder = path.rpartition("/")[0]
+    named = [child, *(parent for parent in parents[1:] if has_our_trailers(parent))]
+    without = [each for each in named if not GitSnapshot(objects, each.tree, root).id(folder)]
+    return child in without and any(has_our_trailers(each) for each in without)
 
 
 def _parents(objects: Objects, commit: Commit, deepen: Deepen | None) -> list[Commit]:

@@ -185,14 +185,56 @@ def test_below_a_root(tmp_path):
     assert branch.lowered() == {}
 
 
-def test_a_repository_without_units_is_not_walked(tmp_path):
+def test_a_repository_without_units_is_walked_a_little(tmp_path, monkeypatch):
     branch = Branch(tmp_path / "work")
-    for number in range(3):
+    for number in range(4):
         branch.edits({"README.md": b"%d" % number})
-    branch.objects.git.odb  # noqa: B018 - opened
-    first = git(branch.where, "rev-parse", "HEAD~1")
-    (branch.where / ".git/objects" / first[:2] / first[2:]).unlink()
-    assert branch.lowered() == {}
+    monkeypatch.setattr("gati_gitops.repo.history.NEW", 2)
+    counted = Counted(branch.objects.git)
+    assert lowered(counted, branch.tip) == {}
+    assert counted.reads == 3 + 1 + 4  # commits; the tip's tree, and those of two pairs
+
+
+def test_everything_was_taken_back(tmp_path):
+    branch = Branch(tmp_path / "work")
+    branch.edits({"README.md": b"first"})
+    branch.ours(ledger(1))
+    by = branch.theirs("revert", "--no-edit", "HEAD")
+    assert branch.lowered() == {LEDGER: Lowered(1, None, by, PERSON)}
+
+
+GONE = {LEDGER: None, f"{unit()}/unit.yaml": None}
+
+
+class TestUnitsThatWeTookAway:
+    def proposal(self, branch, changes):
+        made = commit(branch.objects, changes, [branch.tip])
+        git(branch.where, "branch", "proposal", made)
+        branch.edits({"README.md": b"meanwhile"})
+
+    def test_by_a_pull_request_that_was_merged(self, branch):
+        self.proposal(branch, GONE)
+        branch.theirs("merge", "-q", "--no-ff", "proposal")
+        assert not (branch.where / LEDGER).exists()
+        assert branch.lowered() == {}
+
+    def test_by_a_pull_request_that_was_rebased(self, branch):
+        self.proposal(branch, GONE)
+        branch.theirs("cherry-pick", "proposal")
+        assert branch.lowered() == {}
+
+    def test_a_merge_by_which_a_person_takes_another_one_along(self, branch):
+        self.proposal(branch, GONE)
+        git(branch.where, "merge", "-q", "--no-ff", "--no-commit", "proposal")
+        git(branch.where, "rm", "-qrf", unit("cake"))
+        by = branch.theirs("commit", "-qm", "Merge, and more")
+        cake = f"{unit('cake')}/rollout.yaml"
+        assert branch.lowered() == {cake: Lowered(1, None, by, PERSON)}
+
+    def test_a_ledger_without_its_unit_is_never_our_doing(self, branch):
+        self.proposal(branch, {LEDGER: None})
+        by = branch.theirs("merge", "-q", "--no-ff", "proposal")
+        assert branch.lowered() == {LEDGER: Lowered(3, None, by, PERSON)}
 
 
 class TestShallow:
