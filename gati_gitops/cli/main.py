@@ -30,6 +30,7 @@ VERBS = {
     "init": "Scaffold gati.yaml, an example unit and the CI workflows.",
     "validate": "Report every problem of the specs at once.",
     "plan": "Print what the specs come to, per environment.",
+    "preview": "Say what a change of the specs changes on every cluster.",
     "compile": "Write the Kustomize tree of the specs to a folder.",
     "publish": "Commit the compiled specs to a branch of the output repository.",
     "comment": "Put a preview on its pull request: one comment, updated in place.",

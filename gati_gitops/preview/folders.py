@@ -78,3 +78,8 @@ class FolderNames:
 
 def folder_of(place: UnitPlace) -> str:
     return "overlays/" + "/".join(place)
+
+
+def spelled(place: UnitPlace) -> str:
+    """A unit as people name it."""
+    return f"{place[2]}/{place[3].removeprefix('handler-')}"

@@ -82,10 +82,15 @@ def deployed(side: UnitSide | None) -> set[str]:
     return {entry.id for entry in side.ledger.entries if entry.phase in DEPLOYED}
 
 
+def _known(side: UnitSide) -> set[str]:
+    """The ids of versions that run, or wait to."""
+    return {entry.id for entry in side.ledger.entries if entry.phase is not Phase.REMOVED}
+
+
 def renamed_versions(before: UnitSide, after: UnitSide) -> dict[str, str]:
     """New version ids and the ones whose objects they have taken over."""
-    gone = sorted(deployed(before) - deployed(after))
-    came = sorted(deployed(after) - deployed(before))
+    gone = sorted(_known(before) - _known(after))
+    came = sorted(_known(after) - _known(before))
     found: dict[str, str] = {}
     was, now = before.plan.target, after.plan.target
     if was in gone and now in came:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gati_gitops.preview.classes import classify
 from gati_gitops.preview.drafts import ClusterDraft, drafts
-from gati_gitops.preview.folders import Differing, differing
+from gati_gitops.preview.folders import Differing, differing, spelled
 from gati_gitops.preview.mask import Mask
 from gati_gitops.preview.meaning import findings
 from gati_gitops.preview.meaning.rollout import rollout
@@ -41,14 +41,16 @@ def review(
     notes: Iterable[str] = (),
     prices: Prices | None = None,
     touched: Collection[str] | None = None,
+    only: Collection[str] = (),
 ) -> Review:
     """What turns one side into the other, and what that means.
 
     ``ledger`` names the output that both were compiled on, empty if none; ``touched`` the files
-    that may differ, where somebody knows.
+    that may differ, where somebody knows; ``only`` the units that somebody asks for.
     """
     homes = before.homes | after.homes
     found = _without_lost(differing(before.files, after.files, touched, homes), after)
+    found = _narrowed(found, only) if only else found
     drafted = drafts(before, after, found, Reader(mask))
     classes = classify(drafted)
     scene = Scene(before, after, found, _settings(before, after, found), first=not ledger)
@@ -86,6 +88,12 @@ def _without_lost(found: Differing, after: Side) -> Differing:
         around={home: paths for home, paths in found.around.items() if home in named},
         settings=[env for env in found.settings if env in after.environments],
     )
+
+
+def _narrowed(found: Differing, only: Collection[str]) -> Differing:
+    """Nothing but some units."""
+    units = {place: None for place in found.units if spelled(place) in only}
+    return replace(found, units=units, around={}, settings=[])
 
 
 def _settings(
