@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import posixpath
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gati_gitops.compiler import Narrowed
     from gati_gitops.spec.load import Specs
     from gati_gitops.spec.project import GatiProject
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ def wants_colour(stream: IO[Any]) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _narrowing(name: str, what: str) -> Any:
+def _narrowing(name: str, what: str) -> Callable[[Function], Function]:
     return click.option(
         name, multiple=True, metavar="NAME", help=f"Only this {what}; may be repeated."
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache as once
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from gati_gitops.publish.prepare import Request, Step
     from gati_gitops.publish.pulls import Pull
     from gati_gitops.publish.run import Published
+    from gati_gitops.repo.repository import Repository, Tip
+    from gati_gitops.repo.sign import AnySigner
     from gati_gitops.repo.specs import SpecsRepository
     from gati_gitops.spec.load import Specs
 
@@ -70,6 +74,11 @@ failed, 5 refused: the deletion budget, a foreign file, a claimed unit, another 
 @click.option("--allow-dirty", is_flag=True, help="Publish specs that are not committed.")
 @click.option("--sign", is_flag=True, help="Refuse to commit without a signature.")
 @click.option(
+    "--require-signed",
+    is_flag=True,
+    help="As --sign; and refuse a branch that no key of GATI_ALLOWED_SIGNERS has signed.",
+)
+@click.option(
     "--format",
     type=click.Choice(FORMATS),
     default="text",
@@ -91,6 +100,7 @@ def command(
     rev: str | None,
     allow_dirty: bool,
     sign: bool,
+    require_signed: bool,
     format: str,
 ) -> None:
     """Compile SPECS on top of a branch of the output repository, and commit.
@@ -110,16 +120,15 @@ def command(
     here.format = format
     given = _given(specs, rev, allow_dirty=allow_dirty)
     settings = given.project.spec.commits.author
-    hand = Hand(
-        author_of(author) or Signature(settings.name, settings.email),
-        signer(os.environ, required=sign),
-    )
+    own = signer(os.environ, required=sign or require_signed)
+    hand = Hand(author_of(author) or Signature(settings.name, settings.email), own)
     request = replace(
         given,
         narrowed=narrowed(given.project, env, ()),
         upgrade=upgrade,
         discard=discard,
         allowed=Allowed(allow_removals, frozenset(deletes)),
+        trust=_trust(own) if own is not None and require_signed else None,
     )
     with opened(repo, branch, cache) as repository:
         forge = once(lambda: forge_for(repository.address.url, os.environ))
@@ -209,6 +218,15 @@ def reference_of(repository: SpecsRepository, commit: str) -> Reference:
     return Reference(
         commit, repository.url, name, email.rstrip(">"), told.date, told.subject, told.body
     )
+
+
+def _trust(own: AnySigner) -> Callable[[Repository, Tip], None]:
+    """What refuses a branch that nobody who counts has signed."""
+    from gati_gitops.repo.signatures import allowed_signers
+    from gati_gitops.repo.trust import require_own, require_signed
+
+    require_own(own, allowed_signers(os.environ), int(time.time()))
+    return lambda repository, tip: require_signed(repository, tip, os.environ)
 
 
 def _say(done: Published, where: str, dry_run: bool, format: str) -> None:

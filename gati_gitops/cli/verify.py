@@ -62,7 +62,7 @@ def command(
         before = tip.snapshot("" if root == "." else root)
         found = verify(loaded, before, _specs_at(specs, loaded), narrowed(loaded.project, env, ()))
         if require_signed:
-            from gati_gitops.repo.signatures import require_signed as require
+            from gati_gitops.repo.trust import require_signed as require
 
             require(repository, tip, os.environ)
         where = f"{repository.address}, branch {repository.branch}"

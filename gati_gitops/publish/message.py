@@ -20,6 +20,7 @@ from gati_gitops import __version__
 from gati_gitops.ledger.model import Entry
 from gati_gitops.publish.changes import ChangeSet, Fate, Step, UnitChange, VersionChange
 from gati_gitops.redact import redact
+from gati_gitops.repo.commit import CHECKED
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -70,6 +71,8 @@ class Origin:
     evidence: tuple[str, ...] = ()
     reference: Reference | None = None
     """Given where the project wants Argo CD's trailers."""
+    checked: bool = False
+    """All that the commit is built on was signed by somebody who counts."""
 
 
 def message(changes: ChangeSet, origin: Origin, *, subject: str = "", reason: str = "") -> str:
@@ -319,6 +322,7 @@ def trailers(origin: Origin) -> list[str]:
     found = [("Gati-Source", line(source)), ("Gati-Compiler", __version__)]
     found += [("Gati-Decision", line(origin.decision))]
     found += [("Gati-Evidence", line(item)) for item in origin.evidence]
+    found += [(CHECKED, "signatures")] if origin.checked else []
     found += _references(origin.reference) if origin.reference else ()
     return [f"{name}: {value}" for name, value in found if value]
 

@@ -36,7 +36,7 @@ from gati_gitops.publish.reverts import Adopted, Undone, adopt
 from gati_gitops.publish.split import Part, quiet, release_folders, split, units_of, without
 from gati_gitops.publish.sweep import sweep
 from gati_gitops.repo.commit import Draft
-from gati_gitops.repo.repository import Tip
+from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.trees import GitSnapshot, write_tree
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.project import GatiProject
@@ -61,6 +61,8 @@ class Request:
     upgrade: bool = False
     discard: bool = False
     allowed: Allowed = field(default_factory=Allowed)
+    trust: Callable[[Repository, Tip], None] | None = None
+    """Refuses a tip that was not signed by somebody who counts."""
 
     @property
     def source(self) -> str:
@@ -78,6 +80,7 @@ class Request:
             self.reference.sha if self.reference else "",
             decision,
             reference=self.reference if wants else None,
+            checked=self.trust is not None,
         )
 
 

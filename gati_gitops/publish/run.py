@@ -124,6 +124,8 @@ def prepared_on(request: Request, repository: Repository, tip: Tip) -> Prepared:
         names = repository.branches(PREFIX)
         return [repository.tip_of(name).snapshot(request.root) for name in names]
 
+    if request.trust is not None:
+        request.trust(repository, tip)
     return prepare(request, tip, undone_on(repository, tip, request.root), branches)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pygit2
 import pytest
@@ -17,6 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gati_gitops.errors import Outside, Refused
+from gati_gitops.repo.address import parse
+from gati_gitops.repo.objects import Objects
+from gati_gitops.repo.repository import open_repository
 from gati_gitops.repo.sign import OpenPgpSigner, SshSigner, signer
 from gati_gitops.repo.signatures import (
     AllowedSigners,
@@ -574,83 +578,114 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.path = repository(folder / "repo")
         self.people, self.us, self.eve = (ssh_key(folder) for _ in range(3))
-        self.allowed = allows(allowed_line(self.people) + allowed_line(self.us, who="bot"))
+        self.signers = folder / "signers"
+        self.signers.write_text(allowed_line(self.people) + allowed_line(self.us, who="bot"))
+        self.allowed = allows(self.signers.read_text())
 
-    def commit(self, key: Path | None, name: str = "") -> str:
+    def git(self, *words: str) -> str:
+        return run("git", "-C", self.path, *words).stdout.decode().strip()
+
+    def commit(self, key: Path | None, *words: str) -> str:
+        words = words or ("commit", "--allow-empty", "-m", "x")
         config = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={key}") if key else ()
-        words = ("commit", "-q", "--allow-empty", "-m", name or "x", *(["-S"] if key else []))
-        run("git", "-C", self.path, *config, *words)
-        return run("git", "-C", self.path, "rev-parse", "HEAD").stdout.decode().strip()
+        self.git(*config, words[0], "-q", *(["-S"] if key else []), *words[1:])
+        return self.git("rev-parse", "HEAD")
 
-    def git(self, *words: str) -> None:
-        run("git", "-C", self.path, *words)
+    def ours(self, key: Path | None, checked: str = "Gati-Checked: signatures\n") -> str:
+        """A commit as we make them."""
+        base = f"Gati-Base: {self.git('rev-parse', 'HEAD')}"
+        text = f"prod: update\n\nGati-Compiler: 1\n{checked}{base}\n"
+        return self.commit(key, "commit", "--allow-empty", "-m", text)
 
-    def found(self, tip: str, path: Path | None = None, since: str = "") -> list[str]:
-        own = signer({"GATI_SIGNING_KEY": str(self.us)}).key
-        git = pygit2.Repository(str(path or self.path))
-        return [
-            item.commit for item in unsigned_commits(git, tip, self.allowed, own=own, since=since)
-        ]
+    def found(self, tip: str, clone: Path | None = None, **more: Any) -> list[str]:
+        objects = Objects(pygit2.Repository(str(clone or self.path)))
+        return [item.commit for item in unsigned_commits(objects, tip, self.allowed, **more)]
+
+    def shallow(self, name: str) -> Path:
+        clone = self.path.with_name(name)
+        run("git", "clone", "-q", "--depth=1", f"file://{self.path}", clone)
+        return clone
 
 
 def test_what_came_since_our_last_commit_must_be_signed(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.commit(None, "before we came")
-    world.commit(world.us, "our seal")
+    world.commit(None)  # before we came
+    seal = world.ours(world.us)
+    assert world.found(seal) == []
     assert world.found(world.commit(world.people)) == []
-    stranger = world.commit(world.eve, "sneaked in")
-    unsigned = world.commit(None, "and another")
-    tip = world.commit(world.people, "on top of it")
-    assert world.found(tip) == [unsigned, stranger]
+    stranger, unsigned = world.commit(world.eve), world.commit(None)
+    tip = world.commit(world.people)  # on top of it
+    assert sorted(world.found(tip)) == sorted([unsigned, stranger])
     assert world.found(tip, since=unsigned) == []
+    assert world.found(tip, since=tip) == []
+
+
+def test_only_a_signed_commit_of_ours_is_a_seal(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.commit(None)
+    world.ours(world.us)
+    bad = world.commit(None)
+    unsigned, forged = world.ours(None), world.ours(world.eve)
+    world.ours(world.us, checked="")  # nobody looked at what it was put upon
+    tip = world.commit(world.people)
+    assert sorted(world.found(tip)) == sorted([bad, unsigned, forged])
 
 
 def test_side_branches_of_merges_are_looked_at(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.commit(None, "before we came")
+    world.commit(None)
+    world.commit(None)
     world.git("branch", "side")
-    world.commit(world.us, "our seal")
+    world.ours(world.us)
     world.git("checkout", "-q", "side")
-    hidden = world.commit(None, "hidden")
+    hidden = [world.commit(None) for _ in range(3)]
     world.git("checkout", "-q", "main")
-    config = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={world.people}")
-    run("git", "-C", world.path, *config, "merge", "-q", "-S", "--no-ff", "-m", "m", "side")
-    tip = run("git", "-C", world.path, "rev-parse", "HEAD").stdout.decode().strip()
-    assert world.found(tip) == [hidden]
+    tip = world.commit(world.people, "merge", "--no-ff", "-m", "m", "side")
+    assert sorted(world.found(tip)) == sorted(hidden)
 
 
 def test_without_a_seal_the_tip_has_to_be_signed(tmp_path: Path) -> None:
     world = World(tmp_path)
-    tip = world.commit(None, "one")
+    tip = world.commit(None)
     assert world.found(tip) == [tip]
-    assert world.found(world.commit(world.people, "two")) == []
+    assert world.found(world.commit(world.people)) == []
     assert world.found("") == []
 
 
-def test_a_shallow_clone_is_judged_by_its_tip(tmp_path: Path) -> None:
+def test_a_shallow_clone_is_deepened_and_else_judged_by_its_tip(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.commit(world.us, "our seal")
-    unsigned = world.commit(None, "unsigned")
-    tip = world.commit(world.people, "signed")
-    shallow = tmp_path / "shallow"
-    run("git", "clone", "-q", "--depth=1", f"file://{world.path}", shallow)
-    assert world.found(tip, shallow) == []
+    world.commit(None)
+    world.ours(world.us)
+    unsigned = world.commit(None)
+    tip = world.commit(world.people)
+    clone = world.shallow("one")
+    assert world.found(tip, clone) == []
+    assert world.found(tip, clone, deepen=lambda _: False) == []
+
+    def deepen(_: str) -> bool:
+        run("git", "-C", clone, "fetch", "-q", "--deepen=1", "origin")
+        return True
+
+    assert world.found(tip, clone, deepen=deepen) == [unsigned]
     world.git("reset", "-q", "--hard", unsigned)
-    shallow = tmp_path / "shallow-too"
-    run("git", "clone", "-q", "--depth=1", f"file://{world.path}", shallow)
-    assert world.found(unsigned, shallow) == [unsigned]
+    assert world.found(unsigned, world.shallow("two")) == [unsigned]
 
 
 def test_the_refusal_names_commit_author_and_why(tmp_path: Path) -> None:
     world = World(tmp_path)
-    tip = world.commit(world.eve, "sneaked in")
-    git = pygit2.Repository(str(world.path))
-    with pytest.raises(Refused) as refused:
-        require_signed(unsigned_commits(git, tip, world.allowed), "main")
-    assert tip[:12] in refused.value.message
-    assert "Ann <ann@example.org>" in refused.value.message
-    assert "unknown key SHA256:" in refused.value.message
-    require_signed((), "main")
+    environ = {"GATI_ALLOWED_SIGNERS": str(world.signers)}
+    good = world.commit(world.people)
+    with open_repository(parse(str(world.path))) as repository:
+        require_signed(repository, repository.tip(), environ)
+        tip = world.commit(world.eve)
+        assert good != tip
+        with pytest.raises(Refused) as refused:
+            require_signed(repository, repository.tip(), environ)
+        with pytest.raises(Refused, match="nobody has said whose count"):
+            require_signed(repository, repository.tip(), {})
+    assert refused.value.message.startswith(
+        f"main has a commit that no allowed key has signed: {tip[:12]} by Ann <ann@example.org> (unknown key SHA256:"
+    )
 
 
 def test_a_key_that_we_would_not_accept_ourselves_is_refused(tmp_path: Path) -> None:
