@@ -51,10 +51,14 @@ def specs_repository(folder: str | Path) -> SpecsRepository | None:
     if found is None:
         return None
     git = open_git(found)
-    if git.is_bare:
-        return SpecsRepository(git, "")
-    below = os.path.relpath(place, os.path.realpath(git.workdir))
-    return SpecsRepository(git, "" if below == "." else below)
+    below = "." if git.is_bare else os.path.relpath(place, os.path.realpath(git.workdir))
+    try:
+        return SpecsRepository(git, "" if below == "." else below)
+    except pygit2.GitError as error:
+        raise Outside(
+            f"the specs' repository {found} cannot be read: {error}",
+            remedy="look at it with `git status` and `git fsck`, then run again",
+        ) from error
 
 
 class SpecsRepository:
@@ -107,6 +111,10 @@ class SpecsRepository:
             for name, (_, id) in entries.items()
         )
 
+    def at(self, commit: str, prefix: str | None = None) -> GitSnapshot:
+        """All files of a commit, from the folder of the specs on, or from another."""
+        return GitSnapshot(self._objects, self._snapshot_tree(commit), self._where(prefix))
+
     def changed(self, old: str, new: str, prefix: str | None = None) -> list[Change]:
         """The spec files in which two commits differ."""
         where = self._where(prefix)
@@ -141,17 +149,21 @@ class SpecsRepository:
 
     def _untracked(self, where: str, folder: str) -> Iterator[str]:
         """The spec files on disk in a folder that Git says nothing of."""
-        home = Path(self._git.workdir, where)
-        if home.is_file():
-            if where.startswith(folder):
-                yield home.name
+        home, above = Path(self._git.workdir, where), f"{where}/" if where else ""
+        inside = folder[len(above) :] if folder.startswith(above) else ""
+        if not inside and not above.startswith(folder):
             return
-        for here, folders, files in os.walk(home):
+        if home.is_file():
+            yield home.name
+            return
+        parts = inside.split("/")[:-1]
+        if not all(is_entered("/".join(parts[: end + 1])) for end in range(len(parts))):
+            return
+        for here, folders, files in os.walk(home / inside):
             base = Path(here).relative_to(home).as_posix().removeprefix(".")
             names = {name: f"{base}/{name}" if base else name for name in (*folders, *files)}
             folders[:] = [name for name in folders if is_entered(names[name])]
-            if f"{where}/{base}/".replace("//", "/").lstrip("/").startswith(folder):
-                yield from (names[name] for name in files if is_spec(names[name]))
+            yield from (names[name] for name in files if is_spec(names[name]))
 
     def _find(self, revision: str) -> pygit2.Commit:
         try:
@@ -167,7 +179,10 @@ class SpecsRepository:
         return self.prefix if prefix is None else prefix
 
     def _snapshot(self, commit: str) -> GitSnapshot:
-        return GitSnapshot(self._objects, read_commit(self._objects, self.resolve(commit)).tree)
+        return GitSnapshot(self._objects, self._snapshot_tree(commit))
+
+    def _snapshot_tree(self, commit: str) -> str:
+        return read_commit(self._objects, self.resolve(commit)).tree
 
 
 def _name(path: str, entry: Entry | None) -> str | None:

@@ -110,6 +110,24 @@ def test_a_commit_in_words(specs):
     assert found.date == "2023-11-15T00:13:20+02:00"
 
 
+def test_a_commit_in_no_known_encoding(specs):
+    tree = git(specs, "rev-parse", "HEAD^{tree}")
+    text = (
+        b"tree %b\nauthor \xff <a@x> 1 +0000\ncommitter b <b@x> 1 +0000\n\n\xfe odd\n"
+        % tree.encode()
+    )
+    made = git(specs, "hash-object", "-t", "commit", "-w", "--stdin", data=text)
+    found = specs_repository(specs).describe(made)
+    assert (found.subject, found.author) == ("\ufffd odd", "\ufffd <a@x>")
+
+
+def test_a_repository_whose_head_is_broken(specs):
+    (specs.parent / ".git/HEAD").write_text("nonsense\n")
+    with pytest.raises(Outside, match="cannot be read") as caught:
+        specs_repository(specs)
+    assert "git fsck" in caught.value.remedy
+
+
 class TestDirty:
     @pytest.mark.parametrize(
         "changes, expected",
@@ -134,12 +152,14 @@ class TestDirty:
         assert specs_repository(specs).dirty() == expected
 
     def test_what_git_ignores_is_compiled_all_the_same(self, specs):
-        put(specs.parent, {".gitignore": b"/specs/built/\nlocal.yaml\n"})
+        put(specs.parent, {".gitignore": b"/specs/built/\nlocal.yaml\nvenv/\n.cache/\n"})
         put(specs, {"built/deep/x.yaml": b"x", "built/.y.yaml": b"x", "team/local.yaml": b"x"})
+        put(specs, {"venv/x.yaml": b"x", "team/.cache/x.yaml": b"x", "team/venv/y/x.yaml": b"x"})
         assert specs_repository(specs).dirty() == ["built/deep/x.yaml", "team/local.yaml"]
 
     def test_a_folder_that_is_ignored_as_a_whole(self, specs):
         put(specs.parent, {".gitignore": b"/out/\n", "out/specs/a.yaml": b"x", "out/b.yaml": b"x"})
+        assert specs_repository(specs).dirty() == []
         inside = specs_repository(specs.parent / "out/specs")
         assert inside.dirty() == ["a.yaml"]
         assert specs_repository(specs.parent / "out/specs/a.yaml").dirty() == ["a.yaml"]
