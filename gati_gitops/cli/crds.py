@@ -13,6 +13,8 @@ from gati_gitops.report import FORMATS
 if TYPE_CHECKING:
     from gati_gitops.preview.crds.read import Located
 
+_READ = (".yaml", ".yml", ".json")
+
 
 @click.group(
     "crds",
@@ -112,6 +114,12 @@ Exit codes: 0 nothing changed, or nothing at the level that was asked for, 1 som
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.option(
+    "--repo",
+    default=".",
+    metavar="DIR",
+    help="Where the Git repository of REVISION:PATH is; default: around the current folder.",
+)
+@click.option(
     "--level",
     type=click.Choice(["breaking", "risky", "safe"]),
     default="safe",
@@ -126,12 +134,12 @@ Exit codes: 0 nothing changed, or nothing at the level that was asked for, 1 som
     show_default=True,
     help="Form of the report; github and sarif leave out what is safe.",
 )
-def diff(old: str, new: str, level: str, format_: str) -> int:
+def diff(old: str, new: str, repo: str, level: str, format_: str) -> int:
     """Compare CustomResourceDefinitions, and say what each change does to whom.
 
-    OLD and NEW are each a file, a folder, - for standard input, or REVISION:PATH of the Git
-    repository around the current folder. CRDs are paired by name; any will do, not only ours. With
-    a status, as a cluster gives it, versions that objects are stored in are known.
+    OLD and NEW are each a file, a folder, - for standard input, or REVISION:PATH of a Git
+    repository, as Git itself has it. CRDs are paired by name; any will do, not only ours. With a
+    status, as a cluster gives it, it is known which versions objects are stored in.
     """
     import shutil
     import sys
@@ -145,7 +153,7 @@ def diff(old: str, new: str, level: str, format_: str) -> int:
     session().format = format_
     if old == new == "-":
         raise click.UsageError("standard input can be one of the two only")
-    before, after = _definitions(old), _definitions(new)
+    before, after = _definitions(old, repo), _definitions(new, repo)
     changes = [
         change
         for change in compare_crds([o.document for o in before], [n.document for n in after])
@@ -159,16 +167,16 @@ def diff(old: str, new: str, level: str, format_: str) -> int:
     return 1 if changes else 0
 
 
-def _definitions(where: str) -> list[Located]:
+def _definitions(where: str, repo: str) -> list[Located]:
     from gati_gitops.preview.crds.read import read_definitions
 
-    found = read_definitions(_sources(where))
+    found = read_definitions(_sources(where, repo))
     if not found:
         raise click.UsageError(f"there is no CustomResourceDefinition in {where}")
     return found
 
 
-def _sources(where: str) -> list[tuple[str, bytes]]:
+def _sources(where: str, repo: str) -> list[tuple[str, bytes]]:
     """Names and bytes of the files that an argument stands for."""
     import os
     import sys
@@ -180,8 +188,7 @@ def _sources(where: str) -> list[tuple[str, bytes]]:
     path = Path(where)
     try:
         if path.is_dir():
-            kinds = (".yaml", ".yml", ".json")
-            found = [p for p in sorted(path.rglob("*")) if p.suffix in kinds and p.is_file()]
+            found = [p for p in sorted(path.rglob("*")) if p.suffix in _READ and p.is_file()]
             return [(str(p).replace(os.sep, "/"), p.read_bytes()) for p in found]
         if path.exists():
             return [(where, path.read_bytes())]
@@ -190,7 +197,39 @@ def _sources(where: str) -> list[tuple[str, bytes]]:
             f"cannot read {error.filename or where}: {error.strerror}",
             remedy="check that the files can be read",
         ) from error
+    if ":" in where:
+        return _revision(where, repo)
     raise Outside(
         f"there is no file or folder {where}",
         remedy="name a file, a folder, - for standard input, or REVISION:PATH",
     )
+
+
+def _revision(where: str, repo: str) -> list[tuple[str, bytes]]:
+    """Files of a commit. A path is one from the repository's root, unless it begins with ./"""
+    from gati_gitops.errors import Outside
+    from gati_gitops.repo.specs import specs_repository
+
+    revision, _, path = where.partition(":")
+    here = Path(repo).resolve()
+    found = specs_repository(here)
+    if found is None:
+        raise Outside(
+            f"{where} is no file, and {here} is in no Git repository",
+            remedy="name one with --repo, or a file or folder that is there",
+        )
+    if not path.startswith("./") and found.prefix:
+        found = specs_repository(here.parents[found.prefix.count("/")])
+        assert found is not None
+    snapshot = found.at(found.resolve(revision))
+    path = path.removeprefix("./").strip("/")
+    one = snapshot.read(path) if path else None
+    if one is not None:
+        return [(path, one)]
+    names = [name for name in snapshot.paths(path) if name.endswith(_READ)]
+    if not names:
+        raise Outside(
+            f"{revision} has no CRDs at {path or 'its root'}",
+            remedy="check revision and path; a path is one from the repository's root",
+        )
+    return [(name, snapshot.read(name) or b"") for name in names]

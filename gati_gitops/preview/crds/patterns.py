@@ -16,7 +16,8 @@ from itertools import pairwise
 
 from gati_gitops.preview.crds.expressions import LAST, Machine, Set, Unsupported, machine
 
-MAX_PAIRS = 5_000
+MAX_WORK = 60_000
+"""States that are looked at, all letters of one place together; a second or so."""
 _NICE = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-._/: "
 
 
@@ -45,8 +46,12 @@ def included(old: str, new: str, shortest: int = 0, longest: int | None = None) 
     begin = (first.begin, second.begin, 0)
     seen = {begin}
     waiting = deque([(begin, "")])
+    work = 0
     while waiting:
         (a, b, length), text = waiting.popleft()
+        work += 1 + len(a.states) + len(b.states)
+        if work > MAX_WORK:
+            return Answer(unknown="they are too large to compare")
         if length >= shortest and first.accepts(a) and not second.accepts(b):
             return Answer(witness=text)
         if longest is not None and len(text) >= longest:
@@ -55,8 +60,6 @@ def included(old: str, new: str, shortest: int = 0, longest: int | None = None) 
             pair = (first.step(a, letter), second.step(b, letter), min(length + 1, shortest))
             if pair in seen or pair[0].dead or pair[1].done:
                 continue
-            if len(seen) >= MAX_PAIRS:
-                return Answer(unknown="they are too large to compare")
             seen.add(pair)
             waiting.append((pair, text + letter))
     return Answer()

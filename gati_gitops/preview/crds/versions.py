@@ -58,13 +58,15 @@ def _removed(version: Version, old: Definition, new: Definition, stored: frozens
 
 def _storage(old: Definition, new: Definition) -> Iterator[Found]:
     before, after = old.storage, new.storage
+    if before is None:
+        return
     if after is None:
         yield breaking(
-            ("spec", "versions"), Rule.STORAGE, before.name if before else None, None,
+            ("spec", "versions"), Rule.STORAGE, before.name, None,
             "the API server refuses a definition without a storage version",
             "set storage: true on one version",
         )  # fmt: skip
-    elif before is not None and before.name != after.name:
+    elif before.name != after.name:
         yield risky(
             (*after.at, "storage"), Rule.STORAGE, before.name, after.name,
             f"objects stay stored as {before.name} until each is written again, and so long that"
