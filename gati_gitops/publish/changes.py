@@ -393,6 +393,5 @@ def _same(one: Entry | None, two: Entry | None) -> bool:
 
 
 def _held(decided: Mapping[tuple[str, UnitId], Outcome]) -> Iterator[Held]:
-    for (cluster, unit), outcome in sorted(decided.items(), key=lambda item: item[0]):
-        if outcome.ledger.hold:
-            yield Held(unit, cluster, outcome.ledger.hold)
+    for cluster, unit in sorted(key for key, outcome in decided.items() if outcome.ledger.hold):
+        yield Held(unit, cluster, decided[cluster, unit].ledger.hold)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gati_gitops import __version__
 from gati_gitops.ledger.model import Entry
@@ -29,6 +29,9 @@ SUBJECT = 72
 WIDTH = 72
 UNITS = 20
 """How many units a message tells of one by one."""
+FOLD = 15
+"""How much of a list is shown."""
+T = TypeVar("T")
 MAX_TEXT = 4000
 """Argo CD stops reading at a line of 64 KiB; nobody reads more than this."""
 
@@ -206,12 +209,9 @@ def body_of(changes: ChangeSet, reason: str = "") -> str:
     units = list(_units(changes))
     rest = [unit["name"] for unit in units[UNITS:]]
     objects = {
-        mark: [f"{key} ({', '.join(sorted(where))})" for key, where in found.items()]
-        for mark, found in (
-            ("-", changes.objects(lambda o: o.removed)),
-            ("+", changes.objects(lambda o: o.added)),
-            ("~", changes.objects(lambda o: o.changed)),
-        )
+        "-": list(changes.objects(lambda o: o.removed).items()),
+        "+": list(changes.objects(lambda o: o.added).items()),
+        "~": list(changes.objects(lambda o: o.changed).items()),
     }
     paths = changes.files
     files = {"-": paths.removed, "+": paths.added, "~": paths.changed}
@@ -221,8 +221,8 @@ def body_of(changes: ChangeSet, reason: str = "") -> str:
             reason=_wrapped(reason),
             units=units[:UNITS],
             more_units={"count": len(rest), "lines": _folded(rest)} if rest else None,
-            objects=_tally(objects),
-            files=_tally(files) if not units and not any(objects.values()) else None,
+            objects=_tally(objects, lambda item: f"{item[0]} ({', '.join(sorted(item[1]))})"),
+            files=_tally(files, str) if not units and not any(objects.values()) else None,
             held=_folded(
                 [f"{held.unit} on {held.cluster}: {line(held.reason)}" for held in changes.held]
             ),
@@ -231,20 +231,20 @@ def body_of(changes: ChangeSet, reason: str = "") -> str:
     )
 
 
-def _tally(marked: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+def _tally(marked: Mapping[str, Sequence[T]], shown: Callable[[T], str]) -> dict[str, Any] | None:
     """How many go, come and change, and the first of each."""
     if not any(marked.values()):
         return None
     words = {"+": "added", "~": "changed", "-": "removed"}
-    lines = [f"{mark} {item}" for mark, items in marked.items() for item in _folded(items)]
+    lines = [f"{mark} {text}" for mark, items in marked.items() for text in _folded(items, shown)]
     counts = ", ".join(f"{len(marked[mark])} {word}" for mark, word in words.items())
     return {"counts": counts, "lines": lines}
 
 
-def _folded(items: Sequence[str], limit: int = 15) -> list[str]:
-    if len(items) <= limit + 1:  # never a line to say that one line was left out
-        return list(items)
-    return [*items[:limit], f"… and {len(items) - limit} more"]
+def _folded(items: Sequence[T], shown: Callable[[T], str] = str) -> list[str]:
+    if len(items) <= FOLD + 1:  # never a line to say that one line was left out
+        return [shown(item) for item in items]
+    return [*(shown(item) for item in items[:FOLD]), f"… and {len(items) - FOLD} more"]
 
 
 def _units(changes: ChangeSet) -> Iterator[dict[str, Any]]:

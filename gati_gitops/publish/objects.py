@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gati_gitops.render import FileSystem, RenderError, render
 from gati_gitops.tree import Changes, Snapshot
@@ -25,12 +25,16 @@ _API_VERSION = re.compile(r"^apiVersion: (.+)$", re.MULTILINE)
 _KIND = re.compile(r"^kind: (.+)$", re.MULTILINE)
 _METADATA = re.compile(r"^metadata:((?:\n(?:  .*)?)+)", re.MULTILINE)
 _NAME = re.compile(r"^  name: (.+)$", re.MULTILINE)
+# As almost every document of ours begins.
+_USUAL = re.compile(
+    r"apiVersion: (?:([a-z0-9.-]+)/)?[a-z0-9]+\nkind: (\w+)\nmetadata:"
+    r"\n  name: ([a-z][a-z0-9.-]*)\n  namespace: ([a-z][a-z0-9-]*)\n"
+)
 _WHOLE = re.compile(r"^\$patch: (.+)$", re.MULTILINE)
 _NAMESPACE = re.compile(r"^  namespace: (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ObjectId:
+class ObjectId(NamedTuple):
     """What no two objects of a cluster share."""
 
     group: str
@@ -39,11 +43,8 @@ class ObjectId:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.short
-
-    @property
-    def short(self) -> str:
-        return f"{self.kind} {self.name}"
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"
 
 
 class Overlaid:
@@ -173,6 +174,9 @@ def _documents(text: str) -> Iterator[tuple[ObjectId, str]]:
 
 
 def _identity(document: str) -> ObjectId:
+    usual = _USUAL.match(document)
+    if usual is not None:
+        return ObjectId(usual[1] or "", usual[2], usual[4], usual[3])
     api_version, kind = _API_VERSION.search(document), _KIND.search(document)
     metadata = _METADATA.search(document)
     name = _NAME.search(metadata[1]) if metadata else None

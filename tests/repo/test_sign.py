@@ -43,7 +43,7 @@ from tests.repo.keys import (
     ssh_key,
     stored,
 )
-from tests.tools import tool
+from tests.tools import find, tool
 
 KINDS = [
     ("ed25519", ()),
@@ -64,12 +64,8 @@ def gnupg(tmp_path: Path) -> Path:
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
     yield home
-    subprocess.run(
-        ["gpgconf", "--kill", "all"],
-        env={"GNUPGHOME": str(home), "PATH": "/usr/bin:/bin"},
-        check=False,
-        capture_output=True,
-    )
+    if gpgconf := find("gpgconf"):  # ends the agent of this folder
+        run(gpgconf, "--kill", "all", env={"GNUPGHOME": str(home)}, ok=False)
 
 
 def gpg(
