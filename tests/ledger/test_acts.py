@@ -430,6 +430,50 @@ def test_rollback_returns_to_the_revision_before():
     assert ledger(free).live("v1").digest == after
 
 
+def test_a_revision_that_was_left_does_not_wait_under_a_hold_either():
+    tree = tree_of(files_of(env={"LEVEL": "info"}))
+    files = files_of(env={"LEVEL": "debug"})
+    back = acted(tree_of(files, tree), acts.rollback)
+    held = acted(back, acts.hold, "audit")
+    assert phases(held) == {"v1": ("Active", 100)}
+    settled(files, held)
+
+
+def test_a_rejected_digest_stays_rejected_after_the_fix_of_its_version():
+    _, tree = after_two(v1=("Active", 90), v2=("Canary", 10))
+    bad = acted(tree, acts.reject, "v2")
+    digest = ledger(bad).live("v2").digest
+    tree = tree_of(files_of(version="v2", env={"FIX": "1"}), bad)
+    assert phases(tree)["v2"] == ("Starting", 0)
+    fixed = ledger(tree).live("v2").digest
+    assert fixed != digest
+    undone = files_of(version="v2")
+    tree = tree_of(undone, tree)
+    assert ledger(tree).live("v2").digest == fixed, "the specs name the bad one in vain"
+    settled(undone, tree)
+
+
+def test_nobody_gives_weight_to_what_a_rollback_leaves():
+    def split(one, two):
+        return {
+            "gati.yaml": project(),
+            "users.yaml": handler(version="v2", weight=two),
+            "v1.yaml": version("users", "v1", one, image="ghcr.io/acme/users:v1"),
+        }
+
+    tree = tree_of(files_of(project(), version="v0"))
+    tree = acted(tree_of(split(40, 60), tree), acts.release)
+    tree = decide(tree, moved(v0=("Parked", 0)))
+    back = acted(tree_of(split(40, 60), tree), acts.rollback, "v0")
+    shares = {"v0": ("Starting", 0), "v1": ("Canary", 40), "v2": ("Active", 60)}
+    assert phases(back) == shares
+    merged = tree_of(split(10, 90), back)
+    assert phases(merged) == shares
+    done = acted(merged, acts.release)
+    assert phases(done) == {"v0": ("Active", 60), "v1": ("Canary", 40), "v2": ("Rejected", 0)}
+    settled(split(10, 90), done)
+
+
 def test_rollback_to_a_rejected_version_or_forward_is_refused():
     _, tree = after_two(v1=("Active", 90), v2=("Canary", 10))
     assert "nothing to go back to" in refused(tree, acts.rollback, "v2").message
