@@ -26,7 +26,8 @@ from gati_gitops.publish.deciding import Wish
 from gati_gitops.publish.describe import Describing
 from gati_gitops.publish.guards import Allowed
 from gati_gitops.publish.pulls import Hand
-from gati_gitops.publish.run import Published, publish
+from gati_gitops.publish.reverts import adopt
+from gati_gitops.publish.run import Published, publish, undone_on
 from gati_gitops.publish.verify import Verified, verify
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.commit import Draft, Signature
@@ -34,7 +35,7 @@ from gati_gitops.repo.repository import Repository, Tip, open_repository
 from gati_gitops.repo.specs import specs_repository
 from gati_gitops.repo.writer import write
 from gati_gitops.spec.load import Specs, load
-from gati_gitops.tree import Tree
+from gati_gitops.tree import Overlay, Tree
 from tests.compile import kit
 
 AUTHOR = Signature("Robot", "robot@example.com")
@@ -173,18 +174,25 @@ class World:
         env, cluster, *key = folder.split("/")[1:]
         where = (env, cluster, (key[0], key[1]))
 
-        def propose(tip: Tip) -> list[Draft]:
-            output = Output(tip.snapshot())
-            stored = output.unit(*where)
-            assert stored is not None and stored.ledger is not None
-            ledger = kit.moved(**phases)(stored.ledger)
-            outcome = refold(stored_policy(output, env), stored, ledger)
-            changes = recompile(output, {where: outcome}).changes
-            text = f"{env}: a step\n\nGati-Compiler: test\nGati-Decision: {outcome.ledger.key}\n"
-            return [Draft(changes, text)] if changes else []
-
-        self.clock = max(self.clock + 1, time.time())
         with self.open() as repository:
+
+            def propose(tip: Tip) -> list[Draft]:
+                adopted = adopt(tip.snapshot(), undone_on(repository, tip, ""))
+                output = Output(Overlay(tip.snapshot(), adopted.all()))
+                stored = output.unit(*where)
+                assert stored is not None and stored.ledger is not None
+                ledger = kit.moved(**phases)(stored.ledger)
+                outcome = refold(stored_policy(output, env), stored, ledger)
+                changes = recompile(output, {where: outcome}).changes
+                told = f"Gati-Compiler: test\nGati-Decision: {outcome.ledger.key}"
+                drafts = [
+                    Draft(found, f"{name}: what a person undid\n\n{told}\n")
+                    for name, found in adopted.changes.items()
+                ]
+                step = Draft(changes, f"{env}: a step\n\n{told}\n")
+                return [*drafts, step] if changes else drafts
+
+            self.clock = max(self.clock + 1, time.time())
             return write(repository, propose, author=AUTHOR, clock=lambda: self.clock).tip
 
     def act(self, verb: Any, unit: str = "shop/users", **options: Any) -> Acted:
