@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -45,6 +45,8 @@ class Mask:
     """Masks objects with one key; two sides that are compared share it."""
 
     key: bytes
+    _texts: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """What texts became: manifests say the same again and again."""
 
     def __repr__(self) -> str:
         return "Mask(…)"
@@ -68,6 +70,11 @@ class Mask:
 
     def text(self, value: str) -> str:
         """A text without the secrets in it."""
+        if value not in self._texts:
+            self._texts[value] = self._without_secrets(value)
+        return self._texts[value]
+
+    def _without_secrets(self, value: str) -> str:
         if "PRIVATE KEY" in value:
             value = _KEY_BLOCK.sub(lambda found: self.fingerprint(found[0]), value)
         value = replaced(value, self.fingerprint)

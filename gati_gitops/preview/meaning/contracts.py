@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
+from typing import TYPE_CHECKING
 
 from gati_gitops.errors import Problem
 from gati_gitops.plan.timescape import MAX_HOPS, hops
-from gati_gitops.preview.crds import CrdChange, compare_crds
-from gati_gitops.preview.crds import Level as CrdLevel
 from gati_gitops.preview.meaning.scene import ClusterScene, Scene, UnitScene
 from gati_gitops.preview.meaning.traffic import shares
 from gati_gitops.preview.model import Finding, Level, Target
 from gati_gitops.preview.words import counted, listed
 
-_LEVELS = {
-    CrdLevel.BREAKING: Level.DANGER,
-    CrdLevel.RISKY: Level.WARNING,
-    CrdLevel.SAFE: Level.NOTE,
-}
+if TYPE_CHECKING:
+    from gati_gitops.preview.crds import CrdChange
 
 
 def breaking(unit: UnitScene) -> Iterator[Finding]:
@@ -70,6 +66,9 @@ def definitions(cluster: ClusterScene) -> Iterator[Finding]:
     changes = [c for c in cluster.review.objects if c.id.kind == "CustomResourceDefinition"]
     if not changes:
         return
+    from gati_gitops.preview.crds import Level as CrdLevel
+    from gati_gitops.preview.crds import compare_crds
+
     before = [c.before for c in changes if c.before is not None]
     after = [c.after for c in changes if c.after is not None]
     safe: dict[str, list[CrdChange]] = {}
@@ -78,9 +77,10 @@ def definitions(cluster: ClusterScene) -> Iterator[Finding]:
             safe.setdefault(change.crd, []).append(change)
             continue
         where = " ".join(part for part in (change.version, change.path) if part)
+        breaks = change.level is CrdLevel.BREAKING
         yield Finding(
-            "crd-breaking" if change.level is CrdLevel.BREAKING else "crd-changed",
-            _LEVELS[change.level],
+            "crd-breaking" if breaks else "crd-changed",
+            Level.DANGER if breaks else Level.WARNING,
             f"{change.crd} {where}: {change.why}",
             (Target(cluster.environment, cluster.review.name),),
             field=change.path,

@@ -37,8 +37,8 @@ Json = dict[str, Any]
 
 
 def write_json(review: Review) -> str:
-    """All of it, one line for each value."""
-    return json.dumps(review_data(review), indent=2, ensure_ascii=False) + "\n"
+    """All of it on one line, as a program wants it; `jq .` makes it readable."""
+    return json.dumps(review_data(review), ensure_ascii=False) + "\n"
 
 
 def review_schema() -> Json:
