@@ -7,7 +7,7 @@ from pathlib import Path
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gati_gitops.preview.writers import escape
@@ -162,6 +162,14 @@ def test_nothing_changes():
 def test_any_text_is_one_line_of_code(text):
     read = Reader(f"x {escape.code(text)} y")
     assert set(read.tags) <= {"p", "code"}
+
+
+@given(st.lists(st.text("`~ a\n", max_size=8), max_size=6))
+@example(["```", "text"])
+def test_any_lines_are_one_block(lines):
+    read = Reader(f"{escape.block(lines)}\n\nafter")
+    assert read.tags == ["pre", "code", "p"]
+    assert "".join(read.prose).strip() == "after"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))

@@ -1,6 +1,7 @@
 """The terminal's form: what matters first, said once, within the width, and nothing else."""
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gati_gitops.preview.model import Keyed, Level
-from gati_gitops.preview.writers.columns import cut, folded, width_of, wrapped
+from gati_gitops.preview.writers.columns import cut, folded, wrapped
 from gati_gitops.preview.writers.text import write_text
 from tests.preview.samples import many, nothing, shop, spoiled
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+def width_of(text):
+    """Not the writer's own measure."""
+    wide = sum(unicodedata.east_asian_width(sign) in ("W", "F") for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+
+
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
