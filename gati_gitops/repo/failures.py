@@ -92,11 +92,6 @@ def in_words(text: str, address: Address) -> GatiError:
     text = " ".join(text.split()).rstrip(".")
     if found := _STATUS.search(text):
         return _status(int(found[1]), address)
-    if found := _KEY.search(text):
-        return Outside(
-            f"our key could not be used: {text[found.end() :].strip(' :') or text}",
-            remedy="check GATI_SSH_KEY and GATI_SSH_PASSPHRASE",
-        )
     if "unsupported URL protocol" in text:
         return Outside(
             f"the libgit2 that is installed cannot reach {address}",
@@ -104,6 +99,11 @@ def in_words(text: str, address: Address) -> GatiError:
         )
     if _TIMED_OUT.search(text):
         return Transient(f"{address} did not answer in time", remedy="run again")
+    if found := _KEY.search(text):
+        return Outside(
+            f"our key could not be used: {text[found.end() :].strip(' :') or text}",
+            remedy="check GATI_SSH_KEY and GATI_SSH_PASSPHRASE",
+        )
     if _LOCAL.search(text) and "publickey" not in text:
         return Outside(
             f"cannot keep what {address} sent: {text}", remedy="look at the disk, then run again"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import urllib3
 
 from gati_gitops.repo.address import Address
-from gati_gitops.repo.credentials import Credentials
+from gati_gitops.repo.exchange import Line
 
 _LIMITED = re.compile(r"\((403|429|503)\)")
 _LONGEST = 3600.0
@@ -38,16 +38,15 @@ def seconds_to_wait(status: int, headers: Mapping[str, str], now: float) -> floa
     return 60.0 if status == 429 else None
 
 
-def wait_asked_for(
-    message: str, address: Address, credentials: Credentials, connect: float, idle: float
-) -> float | None:
+def wait_asked_for(message: str, line: Line) -> float | None:
     """Seconds that a server which refused us (403, 429, 503) wants us to stay away, if it does."""
     if not _LIMITED.search(message):
         return None
+    address, credentials = line.address, line.credentials
     headers = {"User-Agent": "git/2 (gati-gitops)"}
     if credentials.token:
         headers |= urllib3.make_headers(basic_auth=f"{credentials.username}:{credentials.token}")
-    timeout = urllib3.Timeout(connect=connect, read=idle)
+    timeout = urllib3.Timeout(connect=line.timeouts.connect, read=line.timeouts.idle)
     try:
         with _pool(address) as pool:
             answer = pool.request(

@@ -17,10 +17,11 @@ from gati_gitops.repo.address import Address
 from gati_gitops.repo.clones import Clone
 from gati_gitops.repo.commit import read_commit
 from gati_gitops.repo.credentials import Credentials
+from gati_gitops.repo.exchange import Line, Progress, Timeouts
 from gati_gitops.repo.heads import HEADS, Heads, Move
 from gati_gitops.repo.local import Local
 from gati_gitops.repo.objects import Damaged, Objects
-from gati_gitops.repo.transport import Progress, Server, Timeouts
+from gati_gitops.repo.transport import Server
 from gati_gitops.repo.trees import GitSnapshot
 
 FIRST_BRANCH = "main"
@@ -162,7 +163,9 @@ class Repository:
     def _default(self, heads: Heads) -> str:
         if heads.default and (not heads.refs or heads.branch(heads.default)):
             return heads.default
-        if not heads.refs:
+        # A server whose default branch is not there names none. After a first publish of ours there
+        # is one branch, which is ours; anything else is for a person to say.
+        if not heads.refs or (not heads.default and list(heads.branches()) == [FIRST_BRANCH]):
             return FIRST_BRANCH
         raise self._no_branch(heads.default, heads)
 
@@ -192,15 +195,13 @@ def open_repository(
         raise Refused(f"{branch!r} cannot be the name of a branch", remedy="give another --branch")
     if not address.is_remote:
         return Repository(address, Local(address), branch)
-    clone = Clone(address, cache)
-    server = Server(
+    line = Line(
         address,
         credentials or Credentials(),
-        clone,
         timeouts or Timeouts(),
         progress or (lambda _: None),
     )
-    return Repository(address, server, branch)
+    return Repository(address, Server(line, Clone(address, cache)), branch)
 
 
 def _is_branch(name: str) -> bool:

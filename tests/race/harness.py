@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from gati_gitops.errors import GatiError
 from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.retry import Retry
 from gati_gitops.repo.writer import write
-from tests.disk.world import in_child
 from tests.race.checker import OPERATOR, Verdict, judge
 from tests.repo.gitkit import git
 from tests.servers.places import US, Place
@@ -88,8 +88,12 @@ def start(work) -> int:
     child = os.fork()
     if child:
         return child
-    status = in_child(work)
-    os._exit(0 if status == 0 else 1)
+    try:
+        work()
+        os._exit(0)
+    except BaseException as error:  # noqa: BLE001
+        os.write(2, f"{error!r}\n".encode())
+    os._exit(1)
 
 
 @dataclass
@@ -114,9 +118,15 @@ def run(place: Place, size: Size, folder: Path) -> Outcome:
         jobs.append(start(lambda: person(place, size, folder / "person", logs / "person")))
     end = folder / "end"
     guard = start(lambda: operator(place, size, end))
-    failed = [job for job in jobs if os.waitpid(job, 0)[1]]
-    end.touch()
-    os.waitpid(guard, 0)
+    try:
+        failed = [job for job in jobs if os.waitpid(job, 0)[1]]
+        end.touch()
+        os.waitpid(guard, 0)
+    except BaseException:
+        for job in (*jobs, guard):
+            with suppress(ProcessLookupError):
+                os.kill(job, signal.SIGTERM)
+        raise
     seconds = time.monotonic() - begun
     assert not failed, f"{len(failed)} processes failed; the output above says why"
     lines = [line for log in logs.glob("w*") for line in log.read_text().splitlines()]

@@ -3,17 +3,17 @@
 import pytest
 
 from gati_gitops.errors import GatiError, Outside
+from gati_gitops.repo.exchange import Timeouts
 from gati_gitops.repo.failures import Rejected
 from gati_gitops.repo.limits import seconds_to_wait
 from gati_gitops.repo.retry import Retry
-from gati_gitops.repo.transport import Timeouts
 from tests.race.harness import operation
 from tests.repo.gitkit import sound
-from tests.servers.places import add, hasty
+from tests.servers.places import add, hasty, history
 from tests.servers.proxy import Answer, Harm, Tunnel
 
 # A stalled line costs the idle time for each attempt.
-SHORT = Timeouts(connect=2, idle=0.7, total=10)
+SHORT = Timeouts(connect=5, idle=1.5, total=30)
 APPLIED = {Harm.CUT_AFTER, Harm.CUT_ANSWER, Harm.STALL_AFTER, Harm.TWICE}
 """What the server has done before harm comes to its answer."""
 
@@ -72,8 +72,7 @@ def test_a_lost_answer_with_others_on_top(behind, proxy):
     def rule(request):
         if request.is_push and not done:
             done.append(proxy._forward(request))
-            for number in range(40):
-                behind.commit(f"On top {number}")
+            history(behind, 40)
             return Harm.CUT_BEFORE
         return None
 

@@ -13,8 +13,8 @@ import pytest
 from gati_gitops.errors import GatiError
 from gati_gitops.repo import transport, writer
 from gati_gitops.repo.commit import Draft
+from gati_gitops.repo.exchange import Exchange, Pushing
 from gati_gitops.repo.local import Local
-from gati_gitops.repo.transport import _Pushing, _Words
 from gati_gitops.repo.worktree import WorkTree
 from gati_gitops.repo.writer import write
 from tests.race.checker import OPERATOR, judge
@@ -127,14 +127,14 @@ def doubled(place, proxy):
 
 
 def no_lease(patch):
-    patch.setattr(_Pushing, "expect", lambda *_: None)
+    patch.setattr(Pushing, "expect", lambda *_: None)
 
 
 def no_answers(patch):
     def as_libgit2_would(self, refname, message):
         self.answers[refname] = None
 
-    patch.setattr(_Pushing, "push_update_reference", as_libgit2_would)
+    patch.setattr(Pushing, "push_update_reference", as_libgit2_would)
 
 
 def no_settling(patch):
@@ -192,7 +192,7 @@ def test_without_the_check_of_hosts_anybody_would_do(places, ssh, tmp_path, monk
     (tmp_path / "hosts").write_text(f"{ssh.host} {new_key(tmp_path / 'other')}\n")
     environ = {**place.environ, "GATI_SSH_KNOWN_HOSTS": str(tmp_path / "hosts")}
     assert acknowledged(place, environ=environ) == {}
-    monkeypatch.setattr(_Words, "certificate_check", lambda *_: True)
+    monkeypatch.setattr(Exchange, "certificate_check", lambda *_: True)
     assert acknowledged(place, environ=environ)
 
 

@@ -15,22 +15,7 @@ from gati_gitops.repo.history import lowered
 from gati_gitops.repo.objects import Objects
 from gati_gitops.repo.writer import write
 from tests.repo.gitkit import git
-from tests.servers.places import US, add
-
-
-def history(place, count, start=0):
-    """Commits of a person, made quickly."""
-    lines = []
-    for number in range(start, start + count):
-        lines += [
-            "commit refs/heads/main",
-            f"committer A <a@b.test> {1_700_000_000 + number} +0000",
-            f"data <<E\nNumber {number}\nE",
-            *(["from refs/heads/main^0"] if number == start else []),
-            f"M 100644 inline n/{number % 7}\ndata <<E\n{number}\nE",
-        ]
-    git(place.bare, "fast-import", "--quiet", data="\n".join([*lines, ""]).encode())
-
+from tests.servers.places import US, add, history
 
 # -- branches ----------------------------------------------------------------------------------------
 
@@ -55,6 +40,18 @@ def test_a_default_branch_that_is_gone(place):
             repository.tip()
         assert "--branch" in refused.value.remedy
         assert repository.tip_of("trunk").commit == place.tip("trunk")
+
+
+@pytest.mark.parametrize("road", ["http", "ssh"])
+def test_a_first_publish_where_the_server_would_have_called_it_otherwise(empty):
+    """It names no default branch then, and the only one there is ours."""
+    empty.git("symbolic-ref", "HEAD", "refs/heads/master")
+    empty.write(add("one"))
+    empty.write(add("two"))
+    assert empty.subjects("main") == ["Add one", "Add two"]
+    empty.git("branch", "other", "main")
+    with pytest.raises(Outside, match=r"no default branch at .*; it has main, other"):
+        empty.write(add("three"))
 
 
 def test_a_branch_that_is_not_there(place):

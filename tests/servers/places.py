@@ -8,9 +8,9 @@ from pathlib import Path
 from gati_gitops.repo.address import Address, parse
 from gati_gitops.repo.commit import Draft, Signature
 from gati_gitops.repo.credentials import credentials
+from gati_gitops.repo.exchange import Timeouts
 from gati_gitops.repo.repository import Repository, open_repository
 from gati_gitops.repo.retry import Retry
-from gati_gitops.repo.transport import Timeouts
 from gati_gitops.repo.writer import Written, write
 from tests.repo.gitkit import git
 from tests.servers.ssh import Ssh
@@ -124,3 +124,17 @@ def new_repository(path: Path, *, seed: bool = True) -> Path:
         first = git(path, "commit-tree", tree, "-m", "By a person")
         git(path, "update-ref", "refs/heads/main", first)
     return path
+
+
+def history(place: Place, count: int) -> None:
+    """Many commits of a person, made quickly."""
+    lines = []
+    for number in range(count):
+        lines += [
+            "commit refs/heads/main",
+            f"committer A <a@b.test> {1_700_000_000 + number} +0000",
+            f"data <<E\nNumber {number}\nE",
+            *(["from refs/heads/main^0"] if number == 0 else []),
+            f"M 100644 inline n/{number % 7}\ndata <<E\n{number}\nE",
+        ]
+    git(place.bare, "fast-import", "--quiet", data="\n".join([*lines, ""]).encode())
