@@ -14,6 +14,7 @@ import hmac
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -127,6 +128,7 @@ class Mask:
         return found
 
 
+@lru_cache(maxsize=4096)
 def _tells(name: str) -> bool:
     """Whether a name says that its value is a secret."""
     return names_secret(name) or _TELLING.search(name) is not None
