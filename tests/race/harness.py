@@ -68,7 +68,7 @@ def person(place: Place, size: Size, folder: Path, log: Path) -> None:
 
 
 def operator(place: Place, size: Size, end: Path) -> None:
-    """Takes the last commits away, now and then, until all others are done."""
+    """Takes the last commits away, now and then, and tidies up, until all others are done."""
     chance = random.Random(4711)
     for _ in range(size.resets):
         for _ in range(100):
@@ -80,6 +80,7 @@ def operator(place: Place, size: Size, end: Path) -> None:
             with suppress(AssertionError):  # Too few commits yet, or somebody was faster.
                 new = git(place.bare, "rev-parse", "--verify", "-q", back)
                 git(place.bare, "update-ref", "-m", OPERATOR, "refs/heads/main", new, tip)
+                git(place.bare, "pack-refs", "--all", "--prune")
                 break
 
 

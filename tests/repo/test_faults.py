@@ -1,12 +1,18 @@
 """Cut, dropped, stalled, doubled and refused: once on the branch or not at all, and one clear error."""
 
+import os
+import resource
+import signal
+
 import pytest
 
-from gati_gitops.errors import GatiError, Outside
+from gati_gitops.errors import GatiError, Outside, Refused
+from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.exchange import Timeouts
 from gati_gitops.repo.failures import Rejected
 from gati_gitops.repo.limits import seconds_to_wait
 from gati_gitops.repo.retry import Retry
+from tests.disk.world import in_child
 from tests.race.harness import operation
 from tests.repo.gitkit import sound
 from tests.servers.places import add, hasty, history
@@ -373,6 +379,37 @@ def test_a_line_that_falls_silent(tunnel, after):
     line.silent_after = None
     place.write(operation("one"), timeouts=SHORT)
     assert count(place) == 1
+
+
+# -- this machine ------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Forks beside threads.
+@pytest.mark.parametrize("room", [100, 4000])
+def test_a_disk_that_is_full(place, room):
+    """No file can grow beyond this: the clone, what is fetched or what is written does not fit."""
+    files = {f"base/{n}.yaml": os.urandom(200) for n in range(100)}
+    before = place.tip()
+
+    def work():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        with pytest.raises(Outside, match=r"disk|clone|File too large"):
+            place.write(lambda _: [Draft(files, "Do one\n")], retry=hasty(2))
+
+    assert in_child(work) == 0
+    assert place.tip() == before
+    sound(place.bare)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a repository to somebody else")
+def test_a_repository_of_another_user(places):
+    place = places("path")
+    for path in (place.bare, *place.bare.rglob("*")):
+        os.chown(path, 4711, 4711)
+    with pytest.raises(Refused, match="belongs to another user") as refused:
+        place.open()
+    assert "safe.directory" in refused.value.remedy
 
 
 # -- refusals ----------------------------------------------------------------------------------------

@@ -27,12 +27,21 @@ from tests.servers.ssh import new_key
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Forks beside the threads of a proxy.
 def test_everybody_at_once(place, tmp_path):
-    size = Size(writers=3, commits=3, by_people=2, resets=2)
+    size = Size(writers=3, commits=3, by_people=1, resets=2)
     outcome = run(place, size, tmp_path / "race")
     assert outcome.verdict.faults == []
     assert outcome.given_up == []
     assert len(outcome.acknowledged) == size.writers * size.commits
     assert place.git("reflog", "show", "main").count(OPERATOR) <= size.resets
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_one_cache_for_everybody(places, tmp_path):
+    """One of them has the kept clone, the others take clones of their own."""
+    place = replace(places("http"), cache=tmp_path / "cache")
+    outcome = run(place, Size(writers=3, commits=2, by_people=0, resets=0), tmp_path / "race")
+    assert outcome.verdict.faults == outcome.given_up == []
+    assert len(list((tmp_path / "cache").glob("*/clone"))) == 1
 
 
 # -- the judge ---------------------------------------------------------------------------------------

@@ -32,13 +32,14 @@ class Place:
     url: str
     environ: Mapping[str, str] = field(default_factory=dict)
     git_environ: Mapping[str, str] = field(default_factory=dict)
+    cache: Path | None = None
 
     @property
     def address(self) -> Address:
         return parse(self.url)
 
     def open(self, **options) -> Repository:
-        options = {"timeouts": QUICK, **options}
+        options = {"timeouts": QUICK, "cache": self.cache, **options}
         environ = options.pop("environ", self.environ)
         return open_repository(
             self.address, credentials=credentials(self.address, environ), **options
