@@ -66,6 +66,12 @@ def test_a_snapshot_answers_like_any_other(objects, old, asked):
     )
 
 
+@pytest.mark.parametrize("root", ["", "deploy/eu"])
+def test_a_branch_without_a_commit_is_an_empty_snapshot(objects, root):
+    nothing = GitSnapshot(objects, "", root)
+    assert (nothing.paths(""), nothing.read("base/a"), nothing.id("base")) == ([], None, "")
+
+
 def test_ids_are_those_of_git(tmp_path):
     objects = bare(tmp_path)
     tree = write_tree(objects, "", OLD)
