@@ -104,11 +104,8 @@ def _later(piece: Piece) -> Piece:
 
 
 def _head(review: Review) -> Iterator[Piece]:
-    found = verdict(review)
-    if review.same:
-        title = "nothing changes"
-    else:
-        title = f"{found + ' in ' if found else ''}{words.reach(review.radius)}"
+    found = verdict(review) or "no dangers"
+    title = "nothing changes" if review.same else f"{found} in {words.reach(review.radius)}"
     base, head = (code(cut(side, 120)) for side in words.compared(review))
     with_what = prose(cut(words.ledgers(review), 200))
     about = f"{base} → {head}{', ' + with_what if with_what else ''}."

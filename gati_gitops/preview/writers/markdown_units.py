@@ -74,6 +74,8 @@ def _sums(environment: EnvironmentReview) -> str:
     """What the table does not say: the sums with as many pods as may run."""
     totals = environment.totals
     assert totals is not None
+    if (totals.most_before, totals.most_after) == (totals.least_before, totals.least_after):
+        return ""
     moved = [
         f"{name} {old} → {new} (**{delta}**)"
         for name, old, new, delta in words.measures(totals.most_before, totals.most_after)

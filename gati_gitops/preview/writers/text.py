@@ -158,11 +158,8 @@ def _head(page: _Page, review: Review) -> None:
     if review.same:
         page.put("Nothing changes.")
     else:
-        found = verdict(review)
-        page.put(
-            f"{found + ' in ' if found else ''}{words.reach(review.radius)};"
-            f" {words.effect(review.radius)}"
-        )
+        found = verdict(review) or "no dangers"
+        page.put(f"{found} in {words.reach(review.radius)}; {words.effect(review.radius)}")
     page.put(words.ledgers(review), "dim")
     for note in review.notes:
         page.put(note, "dim")
@@ -230,10 +227,12 @@ def _totals(page: _Page, environment: EnvironmentReview) -> None:
     assert totals is not None
     if not totals.whole:
         page.put("what the units that change request:", "dim", indent=2)
-    for label, before, after in (
-        ("fewest", totals.least_before, totals.least_after),
-        ("most", totals.most_before, totals.most_after),
-    ):
+    least, most = (
+        (totals.least_before, totals.least_after),
+        (totals.most_before, totals.most_after),
+    )
+    sums = {"sum": least} if least == most else {"fewest": least, "most": most}
+    for label, (before, after) in sums.items():
         moved = [
             f"{name} {old} → {new} ({delta})"
             for name, old, new, delta in words.measures(before, after)
