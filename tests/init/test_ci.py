@@ -88,8 +88,7 @@ def test_the_preview_of_a_pull_request_is_made_and_commented(project, tmp_path):
     world = worlds.github()
     try:
         base = changed(project)
-        head = git(project, "rev-parse", "HEAD").strip()
-        world.push("feature")
+        head = world.push("feature")
         pull = world.forge.open("feature", "main", _text()).pull
         for script in steps(workflow(project, "gati-preview"), "preview"):
             bash(script, project, BASE=base, NUMBER=str(pull.number))
@@ -142,7 +141,7 @@ def test_the_template_for_gitlab(tmp_path):
         environ = {
             "GATI_FORGE_URL": world.server.url,
             "PREVIEW_TOKEN": worlds.GITLAB_TOKEN,
-            "CI_PROJECT_URL": f"{world.server.url}/acme/output",
+            "CI_PROJECT_URL": f"{world.server.url}/acme/platform/output",
             "CI_MERGE_REQUEST_IID": str(pull.number),
             "CI_COMMIT_SHA": world.push("feature"),
             "CI_JOB_URL": "https://example.com/job",
