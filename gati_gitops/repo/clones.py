@@ -2,8 +2,8 @@
 
 Nothing in it is truth: it is a cache of objects, and may be thrown away at any time. A kept one
 lives in a folder that the user names, under a lock that ends with its process. Who finds it locked
-takes a clone of his own for the time being; who finds it damaged, or with locks that a killed
-process left, makes it anew.
+takes a clone of his own for the time being; who meets damage in it, or a lock that a killed process
+left, makes it anew.
 """
 
 from __future__ import annotations
@@ -125,8 +125,6 @@ class Clone:
 
 
 def _is_worn(folder: Path) -> bool:
-    """Whether a killed process left locks, or many runs left much to look through."""
-    locks = (*folder.glob("*.lock"), *folder.glob("refs/**/*.lock"))
+    """Whether many runs have left much to look through."""
     packs = sum(1 for _ in folder.glob("objects/pack/*.pack"))
-    loose = sum(1 for _ in folder.glob("objects/??/*"))
-    return bool(locks) or packs > _PACKS or loose > _LOOSE
+    return packs > _PACKS or sum(1 for _ in folder.glob("objects/??/*")) > _LOOSE

@@ -194,7 +194,7 @@ def elsewhere(address: Address, host: str) -> GatiError:
 
 def no_branch_moved(words: str, said: str, ref: str, address: Address) -> GatiError:
     """A server's refusal to move a reference, with what its hooks had to say."""
-    if _RACE.search(words) and "hook" not in words and "protected" not in words:
+    if _RACE.search(words):
         return Lost(
             f"{address} did not move {ref}: {words}",
             remedy="others write there, or a lock was left on the server; run again",

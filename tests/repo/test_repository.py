@@ -203,7 +203,7 @@ def bad_lock(clone):
 
 
 def bad_ref_lock(clone):
-    (clone / "refs/heads/x.lock").touch()
+    (clone / "refs/gati-gitops/heads/main.lock").touch()
 
 
 def bad_mark(clone):
