@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gati_gitops.cli.repository import author_of, author_option, opened, repository_options
+from gati_gitops.report.clean import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +143,7 @@ def say(done: Acted, where: str, *, dry_run: bool, format: str) -> None:
         return
     decided = done.decided
     for note in decided.notes:
-        click.echo(note)
+        click.echo(safe(note))
     for step, commit in done.steps:
         click.echo(f"{commit[:12] or 'would commit'}  {step.message.partition(chr(10))[0]}")
         click.echo(textwrap.indent(body_of(step.changed), "  "))
@@ -150,7 +151,8 @@ def say(done: Acted, where: str, *, dry_run: bool, format: str) -> None:
         click.echo(f"would offer  {item.step.message.partition(chr(10))[0]}")
         click.echo(textwrap.indent(body_of(item.step.changed), "  "))
     for pull in done.pulls:
-        click.echo(f"{pull.outcome}  {pull.url or pull.branch}" + f": {pull.why}" * bool(pull.why))
+        why = f": {pull.why}" if pull.why else ""
+        click.echo(safe(f"{pull.outcome}  {pull.url or pull.branch}{why}"))
     if not done.steps and not decided.offers:
         click.echo(f"{decided.name}: nothing to change in {where}")
     if done.steps:
