@@ -411,8 +411,8 @@ def shop(classed=12, environments=("staging", "prod"), clusters=("eu", "us")):
                 "Deployment",
                 Action.CHANGE,
                 (
-                    replaced((*POD, "resources", "limits", "memory"), "256Mi", "320Mi"),
-                    replaced(memory, "256Mi", "320Mi"),
+                    replaced((*POD, "resources", "limits", "memory"), "256Mi", "320Mi", "C1"),
+                    replaced(memory, "256Mi", "320Mi", "C1"),
                 ),
                 tuple(where),
                 classed,

@@ -67,6 +67,7 @@ def test_overview_says_what_matters_first(opened):
     assert titles[0] == "Objects that are deleted and made again"
     assert page.texts(".card .title")[0] == "Deployment: memory of app 256Mi → 320Mi"
     assert "12 units" in page.text(".card .reach")
+    assert page.texts(".card .line .text")[:2] == ["256Mi", "320Mi"]
     assert page.texts(".totals tbody th") == ["staging", "prod"]
     assert page.js("document.title").startswith("Preview of HEAD: 3 dangers")
 
@@ -321,10 +322,15 @@ def test_narrow_screens_scroll_only_down(opened):
 
 
 def test_paper_has_everything(opened):
-    page = opened(fragment="#/?env=prod")
+    page = opened(fragment="#/?env=prod", dark=True)
     assert page.pdf().startswith(b"%PDF")
     page.js("dispatchEvent(new Event('beforeprint'))")
-    page.media(dark=False, kind="print")
+    page.media(dark=True, kind="print")
+    assert (
+        page.js("getComputedStyle(document.querySelector('#print .card')).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
+    assert page.texts("#print .more") == []
     text = page.text("#print")
     assert "3 dangers" in text and "+ None".replace(" ", "\n") in text and "basket-011" in text
     assert page.js("document.querySelector('main').checkVisibility()") is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gati_gitops.preview.model import ChangeClass, ObjectChange, Review, UnitReview
+from gati_gitops.preview.model import ChangeClass, FieldChange, ObjectChange, Review, UnitReview
 
 
 def readable(review: Review) -> Review:
@@ -21,7 +21,9 @@ def readable(review: Review) -> Review:
     names = {change.id: f"C{number}" for number, change in enumerate(kept, 1)}
     return replace(
         review,
-        classes=tuple(replace(change, id=names[change.id]) for change in kept),
+        classes=tuple(
+            replace(change, id=names[change.id], fields=_plain(change.fields)) for change in kept
+        ),
         environments=tuple(
             replace(
                 environment,
@@ -38,6 +40,11 @@ def readable(review: Review) -> Review:
         ),
         objects=_renamed(review.objects, names),
     )
+
+
+def _plain(fields: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
+    """A class's own fields are not said elsewhere: here is where they are said."""
+    return tuple(replace(field, change_class="") for field in fields)
 
 
 def _many(change: ChangeClass) -> bool:

@@ -80,7 +80,9 @@ function hideTip() {
 function drawPaper() {
   const view = state.view;
   state.view = "fields";
+  onPaper = true;
   fill(byId("print"), overview(), shown.map((item) => el("article.paper", {}, unitSight(item))));
+  onPaper = false;
   state.view = view;
 }
 

@@ -20,8 +20,10 @@ function classLink(id) {
 }
 
 // A long list, of which the first are shown until somebody wants them all.
+let onPaper = false; // where nothing can be opened
+
 function listing(nodes, most, word, wrap = (shown) => shown) {
-  if (nodes.length <= most + 1) return wrap(nodes.map((make) => make()));
+  if (onPaper || nodes.length <= most + 1) return wrap(nodes.map((make) => make()));
   const more = el("button.more", { type: "button" }, `Show all ${plural(nodes.length, word)}`);
   const box = wrap([...nodes.slice(0, most).map((make) => make()), more]);
   more.addEventListener("click", () => more.replaceWith(...nodes.slice(most).map((make) => make())));

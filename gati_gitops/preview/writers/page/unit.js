@@ -4,7 +4,9 @@ function unitSight(item) {
   const others = siblings(item);
   const told = (code) => data.rollout?.length && ["rollout", "promotion"].includes(code); // in a section of its own
   const findings = item.findings.filter(({ group }) => !told(group.code));
-  const known = [data.kind, data.line !== "changes" && data.line, data.held && `held: ${data.held}`, ...(data.files || []).map((file) => el("code", {}, file))];
+  const folders = [...new Set(objectsOf(data).map((object) => object.folder).filter(Boolean))];
+  const folder = folders.length === 1 ? folders[0] : "";
+  const known = [data.kind, data.line !== "changes" && data.line, data.held && `held: ${data.held}`, ...(data.files || []).map((file) => el("code", {}, file)), folder && el("code", {}, folder)];
   return [
     el(
       "header.hero.unit",
@@ -17,7 +19,7 @@ function unitSight(item) {
     findings.length ? el("section", { "aria-label": "What it means" }, el("ul.findings", {}, findings.map(findingLine))) : null,
     data.versions.length ? versionsSection(data) : null,
     data.rollout?.length ? el("section", {}, el("h2", {}, "After the merge"), el("ol.rollout", {}, data.rollout.map((line) => el("li", {}, line)))) : null,
-    objectsSection(item),
+    objectsSection(item, folder),
     el("footer.steps", {}, stepLink(item, -1), stepLink(item, 1)),
   ];
 }
@@ -83,7 +85,7 @@ function trafficBars(versions) {
 
 // -- objects --------------------------------------------------------------------------------------
 
-function objectsSection(item) {
+function objectsSection(item, folder) {
   const sections = [["", item.data.objects], ...item.data.versions.map((version) => [version.id, version.objects])].filter(([, objects]) => objects.length);
   if (!sections.length) return null;
   const many = sections.reduce((sum, [, objects]) => sum + objects.length, 0) > 30;
@@ -93,12 +95,12 @@ function objectsSection(item) {
     el("h2", { id: "objects" }, "Objects"),
     sections.map(([version, objects]) => [
       version ? el("h3.of", {}, "Version ", el("b", {}, version)) : item.unit && sections.length > 1 ? el("h3.of", {}, "Of the unit as a whole") : null,
-      objects.map((object) => objectCard(object, !many)),
+      objects.map((object) => objectCard(object, !many, folder)),
     ]),
   );
 }
 
-function objectCard(object, mayOpen) {
+function objectCard(object, mayOpen, folder) {
   const classes = new Set([object.class, ...(object.fields || []).map((field) => field[2])].filter(Boolean));
   const own = (object.fields || []).filter((field) => !field[2]);
   const card = foldable(
@@ -111,17 +113,17 @@ function objectCard(object, mayOpen) {
       [...classes].map((id) => chip(id, "class")),
       el("span.reach.end", {}, object.fields?.length ? plural(object.fields.length, "field") : object.word),
     ],
-    () => objectContent(object),
+    () => objectContent(object, folder),
     mayOpen && (own.length > 0 || (!classes.size && !["+", "-"].includes(object.sign))),
   );
   card.classList.add(SIGN_CLASS[object.sign]);
   return card;
 }
 
-function objectContent(object) {
+function objectContent(object, folder) {
   const view = object.fields?.length ? state.view : state.view === "fields" ? "unified" : state.view;
   const box = el("div", { "data-view": view });
-  const foot = object.folder ? el("p.folder", {}, el("code", {}, object.folder)) : null;
+  const foot = object.folder && object.folder !== folder ? el("p.folder", {}, el("code", {}, object.folder)) : null;
   if (view === "fields") put(box, [fieldList(object.fields), noiseOf(object)]);
   else put(box, [el("p.dim.wait", {}, "…")]);
   sides(object).then(
