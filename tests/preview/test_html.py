@@ -7,17 +7,26 @@ import re
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from gati_gitops.compiler import compile_specs
+from gati_gitops.preview.explain import Explainer
 from gati_gitops.preview.model import Compared
+from gati_gitops.preview.review import review
 from gati_gitops.preview.writers.github import write_github
 from gati_gitops.preview.writers.html import write_html
 from gati_gitops.preview.writers.markdown import write_markdown
 from gati_gitops.preview.writers.page_data import Bodies, page_data
+from gati_gitops.preview.writers.page_origins import page_origins
+from gati_gitops.preview.writers.readable import readable
 from gati_gitops.preview.writers.sarif import write_sarif
 from gati_gitops.preview.writers.text import write_text
+from gati_gitops.spec.link import link_all
+from gati_gitops.tree import MemorySnapshot
 from tests.preview.samples import many, nothing, shop, spoiled
+from tests.preview.sides import MASK, both_sides, specs_of
 
 
 class Reader(HTMLParser):
@@ -139,6 +148,41 @@ def test_without_scripts_the_text_stands_there():
     read = Reader(write_html(shop(3)))
     assert "3 dangers" in read.texts["pre"]
     assert read.texts["pre"].startswith("preview origin/main")
+
+
+# ----------------------------------------------------------------------------------- a real review
+
+SHOP = Path(__file__).parents[2] / "examples/shop"
+
+
+def test_a_real_review_in_every_form():
+    base = {str(path.relative_to(SHOP)): path.read_text() for path in SHOP.rglob("*.yaml")}
+    cart, catalog = "storefront/cart.yaml", "storefront/catalog.yaml"
+    head = base | {
+        cart: base[cart].replace("1.12.0", "1.13.0"),
+        catalog: base[catalog].replace('"300"', '"600"'),
+        "gati.yaml": base["gati.yaml"].replace("10.40.0.0/16", "10.41.0.0/16"),
+    }
+    ledger = compile_specs(specs_of(base), MemorySnapshot({})).tree
+    sides = both_sides(base, head, ledger, whole=True)
+    found = review(*sides, MASK, ledger="output")
+    assert [change.id for change in readable(found).classes][:1] == ["C1"]
+    for width in (60, 120):
+        text = write_text(found, width=width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "C1" in text
+    assert "registry.shop.example/cart:1.13.0" in write_markdown(found)
+    write_github(found)
+    json.loads(write_sarif(found))
+    specs = specs_of(head)
+    origins = page_origins(Explainer(specs, link_all(specs)), MemorySnapshot(sides[1].files))
+    page = write_html(found, origins=origins)
+    assert "spec.env.CACHE_TTL_SECONDS storefront/catalog.yaml:20:24" in unpacked(page)
+    data = json.loads(Reader(page).texts["data"])
+    known = {change["id"] for change in data["classes"]}
+    units = [u for e in data["environments"] for group in e["groups"] for u in group["units"]]
+    assert {name for unit in units for name in unit["classes"]} == known
+    assert all(change["fields"] and change["fields"][0][1] for change in data["classes"])
 
 
 # ------------------------------------------------------------------------------------------ secrets
