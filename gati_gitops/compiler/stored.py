@@ -35,7 +35,7 @@ from gati_gitops.plan.model import Route, UnitPlan
 from gati_gitops.plan.naming import slug
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.publishing import PullRequests
-from gati_gitops.tree import Changes, Tree
+from gati_gitops.tree import Changes, Tree, is_ours
 
 Where = tuple[str, str, UnitKey]
 """Environment, cluster and unit."""
@@ -87,17 +87,17 @@ def _differs(output: Output, where: Where, outcome: Outcome) -> bool:
 
 
 def unit_changes(output: Output, where: Where, outcome: Outcome) -> Changes:
-    """The folder of one unit; what has not changed is left out."""
+    """The folder of one unit; what has not changed is left out, and so is what is not ours."""
     env, cluster, key = where
     folder = "/".join(("overlays", env, cluster, *key))
     stood = output.files(folder)
-    changes: Changes = dict.fromkeys(stood)
+    own = f"{folder}/rollout.yaml"  # with or without our first line: people write in ledgers
+    changes: Changes = {path: None for path, c in stood.items() if is_ours(c) or path == own}
     plan, ledger = outcome.plan, outcome.ledger
     if plan is not None:
         files = manifests(plan, ledger)
         files["unit.yaml"] = outcome.unit_yaml or dump_plan(plan)
-        path = f"{folder}/rollout.yaml"
-        files["rollout.yaml"] = output.with_comments(path, dump_ledger(ledger, plan.files))
+        files["rollout.yaml"] = output.with_comments(own, dump_ledger(ledger, plan.files))
         changes |= {f"{folder}/{name}": content for name, content in files.items()}
     return _new(stood, changes)
 

@@ -37,7 +37,7 @@ from gati_gitops.repo.trees import GitSnapshot, differences
 from gati_gitops.spec.gather import environment_of
 from gati_gitops.spec.link import LinkedUnit, link_all
 from gati_gitops.spec.load import Specs, examine
-from gati_gitops.tree import Changes
+from gati_gitops.tree import Changes, is_ours
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ class _Changed:
             raise _Unknown  # a unit came or went
         if parts[4] == "rollout.yaml" and self._serving(path, was) != self._serving(path, now):
             raise _Unknown  # its neighbours' routes depend on it
+        if parts[4] != "rollout.yaml" and now and not is_ours(self.objects.read(now[1], BLOB)):
+            raise _Unknown  # a person's file is refused, or removed if that is asked for
         return {(parts[2], parts[3])}
 
     def _serving(self, path: str, entry: Entry | None) -> bool:
