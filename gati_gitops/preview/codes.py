@@ -27,6 +27,9 @@ CODES: Mapping[str, Meaning] = MappingProxyType(
         ),
         "object-pruned": Meaning("Objects that go", "the engine deletes what Git no longer has"),
         "unit-removed": Meaning("Units that go", "requests to them are no longer answered"),
+        "unit-renamed": Meaning(
+            "Units with another name", "Kubernetes knows no renaming: all objects go and come"
+        ),
         "unit-retires": Meaning(
             "Units that retire", "they serve until nobody calls, then park and go"
         ),
@@ -71,6 +74,9 @@ CODES: Mapping[str, Meaning] = MappingProxyType(
         # -- who may reach what
         "route-added": Meaning("New routes", "requests from outside reach something new"),
         "route-removed": Meaning("Routes that go", "requests that were answered no longer are"),
+        "gateway-changed": Meaning(
+            "Other gateways", "requests must take another way, and the old one closes"
+        ),
         "host-added": Meaning("New hosts", "a unit answers under another name"),
         "host-removed": Meaning("Hosts that go", "a unit no longer answers under a name"),
         "path-changed": Meaning("Paths", "callers must use the new path"),

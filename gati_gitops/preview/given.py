@@ -66,7 +66,7 @@ def side_of(given: Given, compilation: Compilation, linked: Linked, narrowed: Na
     locate = Locator(given.specs, linked, given.prefix)
     problems = tuple(seen_from(problem, given.prefix) for problem in compilation.warnings)
     side = compiled_side(compilation, given.compared, locate, clusters_of(given.specs, narrowed))
-    return replace(side, problems=problems)
+    return replace(side, problems=problems, prefix=given.prefix)
 
 
 def clusters_of(specs: Specs, narrowed: Narrowed) -> dict[str, tuple[str, ...]]:

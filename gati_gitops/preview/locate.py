@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gati_gitops.emit.objects.deployment import FILES_DIGEST
 from gati_gitops.errors import Place
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.preview.model import Keyed, Path
@@ -48,6 +49,8 @@ _POD: Mapping[str, Field] = {
 
 def spec_field(path: Path) -> Field:
     """The field of a spec that a field of a Deployment most likely comes from."""
+    if path[-1:] == (FILES_DIGEST,):
+        return ("spec", "volumes")
     steps = list(path)
     for head in (["spec", "template"], ["spec"]):
         if steps[: len(head)] == head and len(steps) > len(head):
@@ -60,8 +63,6 @@ def spec_field(path: Path) -> Field:
         return ("metadata", "labels")
     if not steps or not isinstance(steps[0], str):
         return ("spec",)
-    if steps[0] == "annotations" and steps[-1] == "gati.dev/files-digest":
-        return ("spec", "volumes")
     found = _POD.get(steps[0], ("spec",))
     if steps[0] == "env" and len(steps) > 1 and isinstance(steps[1], Keyed):
         return (*found, str(steps[1].keys[0][1]))
@@ -116,13 +117,15 @@ class Locator:
 def _said(version: LinkedVersion, at: Field) -> Place:
     """Where a version's field was set: in its own document, or the one that it inherits from."""
     doc = version.docs[-1]
-    if at == WEIGHT:
+    if at == WEIGHT or (at == ("spec", "version") and doc.model.kind == "GatiVersion"):
         return doc.place(*_plain(at, doc.model.kind))
     layers = [layer for one in version.docs for layer in one.layers]
     return place_of(layers, at) if layers else Place(doc.file)
 
 
 def _plain(at: Field, kind: str) -> Field:
+    if at == ("spec", "version") and kind == "GatiVersion":
+        return ("spec", "versionId")
     if at != WEIGHT:
         return at
     inside = () if kind == "GatiVersion" else ("timescape",)

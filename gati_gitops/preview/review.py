@@ -27,6 +27,7 @@ from gati_gitops.preview.model import (
 from gati_gitops.preview.objects import Reader
 from gati_gitops.preview.side import Side
 from gati_gitops.preview.units import object_order, unit_review
+from gati_gitops.preview.words import counted
 from gati_gitops.yamlio.goyaml_read import decode, read_config
 
 FIRST = "no ledger was given: both sides are shown as a first publish, where nothing runs yet"
@@ -68,7 +69,7 @@ def review(
         before.compared,
         after.compared,
         ledger,
-        (*((FIRST,) if not ledger else ()), *notes),
+        (*((FIRST,) if not ledger else ()), *notes, *_silent(drafted, clusters)),
         (*findings(scene, scenes), *sums_up(environments, radius)),
         classes,
         environments,
@@ -121,6 +122,14 @@ def _cluster(scene: Scene, cluster: ClusterDraft) -> ClusterScene:
     around = tuple(sorted((changed.change for changed in cluster.around), key=object_order))
     made_of = ClusterReview(cluster.cluster, tuple(unit.review for unit in units), around)
     return ClusterScene(scene, made_of, cluster.environment, tuple(units))
+
+
+def _silent(drafted: Sequence[ClusterDraft], told: Sequence[ClusterReview]) -> Iterable[str]:
+    """Units whose files differ in words alone: of which spec they come from, mostly."""
+    shown = sum(len(cluster.units) for cluster in told)
+    rest = sum(len(cluster.units) for cluster in drafted) - shown
+    if rest:
+        yield f"{counted(rest, 'folder')} would differ only in what is said of their origin"
 
 
 def _order(before: Side, after: Side, touched: Sequence[str]) -> list[str]:

@@ -31,6 +31,8 @@ class UnitSide:
 
     plan: UnitPlan
     ledger: Ledger
+    notes: tuple[str, ...] = ()
+    """What the compile could not do yet."""
 
     @property
     def place(self) -> UnitPlace:
@@ -49,6 +51,12 @@ class Side:
     locate: Locate = lambda _place, _version, _field: None
     environments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Their names and clusters, in the order of the project; empty where nobody knows."""
+    prefix: str = ""
+    """What stands before the names of spec files, for who looks from elsewhere."""
+
+    def template(self, file: str) -> Place:
+        """A template, as the specs' files are called from outside."""
+        return Place(f"{self.prefix}{file}", 1, 1)
 
     @property
     def homes(self) -> dict[str, str]:
@@ -64,7 +72,7 @@ def compiled_side(
 ) -> Side:
     """A side that has just been compiled."""
     units = [
-        UnitSide(placed.outcome.plan, placed.outcome.ledger)
+        UnitSide(placed.outcome.plan, placed.outcome.ledger, placed.outcome.notes)
         for placed in compilation.units
         if placed.outcome.plan is not None
     ]

@@ -74,7 +74,8 @@ def _decided(before: UnitSide | None, after: UnitSide | None) -> bool:
     if before is None or after is None:
         return True
     one, two = before.ledger, after.ledger
-    return (one.hold, one.retiring, one.target) != (two.hold, two.retiring, two.target)
+    was = (one.hold, one.retiring, one.target, before.notes)
+    return was != (two.hold, two.retiring, two.target, after.notes)
 
 
 def _versions(draft: UnitDraft) -> Iterable[VersionReview]:

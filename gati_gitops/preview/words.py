@@ -40,7 +40,8 @@ def change_words(change: FieldChange) -> str:
         inner = isinstance(change.after, (dict, list))
         return f"{path} added" if inner else f"{path} added: {short(change.after)}"
     if change.op is Op.REMOVE:
-        return f"{path} removed"
+        inner = isinstance(change.before, (dict, list))
+        return f"{path} removed" if inner else f"{path} removed: {short(change.before)}"
     if change.op is Op.ORDER:
         return f"{path} in another order"
     if isinstance(change.before, (dict, list)) or isinstance(change.after, (dict, list)):

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gati_gitops.preview.crds import CrdChange
 
 
+_TOLD = frozenset(("cluster-left-behind",))
+"""Told as a change of the settings."""
+
+
 def breaking(unit: UnitScene) -> Iterator[Finding]:
     """A breaking version that takes over from one that it can't be translated from."""
     if unit.before is None or unit.after is None:
@@ -44,7 +48,7 @@ def problems(scene: Scene) -> Iterator[Finding]:
     """Warnings and broken policies that were not there before."""
     known = {_said(problem) for problem in scene.before.problems}
     for problem in scene.after.problems:
-        if _said(problem) not in known:
+        if _said(problem) not in known and problem.code not in _TOLD:
             policy = problem.code.startswith("policy-")
             yield Finding(
                 "policy-broken" if policy else "warning",
@@ -71,6 +75,8 @@ def definitions(cluster: ClusterScene) -> Iterator[Finding]:
 
     before = [c.before for c in changes if c.before is not None]
     after = [c.after for c in changes if c.after is not None]
+    if not before:
+        return  # a cluster that is new
     safe: dict[str, list[CrdChange]] = {}
     for change in compare_crds(before, after):
         if change.level is CrdLevel.SAFE:

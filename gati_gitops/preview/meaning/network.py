@@ -60,6 +60,8 @@ def _opened(
     if was is None and unit.before is not None and change.before is not None:
         return  # it restricts what it did not
     verb = "may be called from" if side == "ingress" else "may call"
+    whose = _whose(unit, change)
+    peers_before = {_peer(peer) for rule in was or () for peer in rule.get(field) or ()}
     for rule in new:
         peers = [_peer(peer) for peer in rule.get(field) or ()]
         wide = not peers or any(peer.startswith("anything") for peer in peers)
@@ -68,13 +70,20 @@ def _opened(
         what = listed(dict.fromkeys(peers)) or "anything"
         yield unit.finding(
             "network-open" if wide else f"{side}-opened",
-            Level.DANGER if wide else Level.WARNING,
-            f"pods {verb} {what}{_ports(rule)}",
+            Level.DANGER if wide else Level.NOTE if peers_before >= {*peers} else Level.WARNING,
+            f"{whose} {verb} {what}{_ports(rule)}",
             version=version,
             at=("spec", "egress" if side == "egress" else "modules"),
             change=change,
             field=f"spec.{side}",
         )
+
+
+def _whose(unit: UnitScene, change: ObjectChange) -> str:
+    """The pods that a policy is about: the unit's own, or those of a module that it calls."""
+    spec = (change.after or {}).get("spec") or {}
+    selected = _selected(spec.get("podSelector") or {}, _UNIT)
+    return "pods" if selected == unit.draft.unit.object_name else f"pods of {selected or 'all'}"
 
 
 def _rules(policy: Mapping[str, Any] | None, side: str) -> list[Rule] | None:
@@ -99,8 +108,8 @@ def _peer(peer: Mapping[str, Any]) -> str:
     which = _selected(pods, _UNIT) if pods else ""
     if namespaces is not None and not where and not which:
         return "anything in the cluster"
-    parts = ([f"namespace {where}"] if where else []) + ([which] if which else [])
-    return ", ".join(reversed(parts)) or "its own namespace"
+    here = f"namespace {where}" if where else "its own namespace"
+    return f"{which} in {here}" if which else here
 
 
 def _selected(selector: Mapping[str, Any], known: str) -> str:

@@ -43,9 +43,11 @@ def pruned(unit: UnitScene) -> Iterator[Finding]:
     """What goes, a sentence for each version; what holds data apart."""
     lost: dict[str, list[ObjectChange]] = {}
     for version, change in unit.changes():
+        if unit.scene.first and (unit.after is None or _vanished(unit, version)):
+            continue  # where it was published it stays until nobody needs it
         if change.action is Action.DELETE:
             lost.setdefault(version, []).append(change)
-        elif change.action is Action.RENAME and not (unit.scene.first and version):
+        elif change.action is Action.RENAME and not unit.scene.first:
             was = unit.draft.versions.get(version, version)
             lost.setdefault(was, []).append(change)
     for version, changes in lost.items():
@@ -69,6 +71,12 @@ def pruned(unit: UnitScene) -> Iterator[Finding]:
         )
 
 
+def _vanished(unit: UnitScene, version: str) -> bool:
+    """Whether a version is in no spec any more."""
+    found = unit.version(version)
+    return bool(version) and found is not None and found.after is None
+
+
 def _renamed(changes: Iterable[ObjectChange]) -> str:
     if all(change.action is Action.RENAME for change in changes):
         return ", and come again under another name"
@@ -82,8 +90,17 @@ def _kinds(changes: Iterable[ObjectChange]) -> str:
 
 def removed(unit: UnitScene) -> Iterator[Finding]:
     """Units that are no longer there at all, or on their way out."""
-    name = unit.review.unit
-    if unit.after is None:
+    name, was = unit.review.unit, unit.review.was
+    if was:
+        yield unit.finding(
+            "unit-renamed",
+            Level.WARNING if unit.scene.first else Level.DANGER,
+            f"{was} is now {name}: where {was} was published it retires, and {name} starts anew"
+            if unit.scene.first
+            else f"{was} is now {name}: all of its objects go, and come again",
+            at=("metadata", "name"),
+        )
+    elif unit.after is None:
         if unit.scene.first:
             yield unit.finding(
                 "unit-retires",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gati_gitops.emit.objects.deployment import FILES_DIGEST
 from gati_gitops.preview.locate import spec_field
 from gati_gitops.preview.meaning.scene import UnitScene
 from gati_gitops.preview.model import (
@@ -33,14 +34,16 @@ def restarts(unit: UnitScene) -> Iterator[Finding]:
         if change is None:
             continue
         why = [one for one in (*change.fields, *change.noise) if one.path[:2] == _TEMPLATE]
-        said = listed([short_path(one.path) for one in why]) or "its selector"
-        pods = counted(version.before.min, "pod") if version.before.min else "its pods"
+        said = listed([_named(one) for one in why]) or "its selector"
+        count = version.before.min
+        pods = counted(count, "pod") if count else "the pods"
+        verb = "restarts" if count == 1 else "restart"
         at = spec_field(why[0].path) if why else ("spec",)
         if version.before.digest != version.after.digest:
             yield unit.finding(
                 "revision",
                 Level.WARNING,
-                f"version {version.id} changes under the same id: {pods} restart in place ({said})",
+                f"version {version.id} changes under the same id: {pods} {verb} in place ({said})",
                 version=version.id,
                 at=at,
                 change=change,
@@ -52,7 +55,7 @@ def restarts(unit: UnitScene) -> Iterator[Finding]:
             yield unit.finding(
                 "pods-restart",
                 Level.WARNING,
-                f"{pods} of version {version.id} restart: {said} changed",
+                f"{pods} of version {version.id} {verb}: {said} changed",
                 version=version.id,
                 at=at,
                 change=change,
@@ -60,6 +63,10 @@ def restarts(unit: UnitScene) -> Iterator[Finding]:
 
 
 _TEMPLATE = ("spec", "template")
+
+
+def _named(change: FieldChange) -> str:
+    return "files" if change.path[-1] == FILES_DIGEST else short_path(change.path)
 
 
 # -- images --------------------------------------------------------------------------------------
@@ -101,10 +108,9 @@ def images(unit: UnitScene) -> Iterator[Finding]:
 def _image(unit: UnitScene, version: VersionReview, old: str, new: str) -> Iterator[Finding]:
     one, two = image(old), image(new)
     follows = version.like or version.was
-    whose = f"version {version.id}" + (f", after {follows}," if follows else "")
-    said = (
-        f"{whose} runs {new}" if not old else f"{whose} runs {short(new)} instead of {short(old)}"
-    )
+    said = f"version {version.id} runs {short(new)}"
+    if old:
+        said += f", where {follows} runs {short(old)}" if follows else f" instead of {short(old)}"
     options: dict[str, Any] = {
         "version": version.id, "at": ("spec", "image"), "before": old, "after": new,
     }  # fmt: skip

@@ -33,7 +33,11 @@ def of_object(change: ObjectChange) -> Iterator[tuple[str, Level, str]]:
     field, describe = ("rules", _rule) if change.id.kind in ROLES else ("subjects", _subject)
     came = _new(change.before, change.after, field)
     went = _new(change.after, change.before, field)
-    role = ((change.after or {}).get("roleRef") or {}).get("name", "")
+    role, was = (_role(side) for side in (change.after, change.before))
+    if role and was and role != was:
+        level = Level.DANGER if role == "cluster-admin" else Level.WARNING
+        whom = listed(_subject(one)[1] for one in (change.after or {}).get("subjects") or ())
+        yield "rbac-widened", level, f"{name}: {whom} gets {role} instead of {was}"
     for level, what in _described(came, describe):
         worst = Level.DANGER if role == "cluster-admin" else level
         granted = f" gets {role}" if role else ""
@@ -41,6 +45,10 @@ def of_object(change: ObjectChange) -> Iterator[tuple[str, Level, str]]:
     if went or (change.action is Action.DELETE and not came):
         lost = listed(what for _, what in _described(went, describe))
         yield "rbac", Level.NOTE, f"{name} grants less: {lost or 'all of it goes'}"
+
+
+def _role(binding: Any) -> str:
+    return str(((binding or {}).get("roleRef") or {}).get("name", ""))
 
 
 def _account(change: ObjectChange, name: str) -> Iterator[tuple[str, Level, str]]:

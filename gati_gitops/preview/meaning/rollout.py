@@ -25,6 +25,15 @@ def rollout(unit: UnitScene) -> Iterator[Told]:
     for version in unit.review.versions:
         if version.after is not None:
             yield from _version(unit, version, version.before, version.after)
+        elif unit.scene.first:
+            told = "is no longer in the specs: where it runs it drains, and then goes"
+            yield "rollout", version.id, f"{version.id} {told}"
+    known = unit.before.notes if unit.before is not None else ()
+    yield from (
+        ("rollout", "", note)
+        for note in after.notes
+        if note not in known and not note.startswith(("held", "retiring"))
+    )
 
 
 def _waits(unit: UnitScene) -> bool:
@@ -41,10 +50,11 @@ def _version(
     id = version.id
     if after.waiting and (before is None or before.waiting != after.waiting):
         yield "promotion", id, f"the change of {id} {_awaits(unit)}"
-    if before is not None and before.phase == after.phase and not version.was:
-        return
-    if after.phase == Phase.PENDING:
+    same = before is not None and before.phase == after.phase and not version.was
+    if after.phase == Phase.PENDING and (not same or (before and before.digest != after.digest)):
         yield "promotion", id, f"{id} {_awaits(unit)}{_then(unit, id)}"
+    elif same:
+        return
     elif after.phase == Phase.STARTING:
         yield "rollout", id, f"{id} starts without traffic{_then(unit, id)}"
     elif after.phase == Phase.CANARY:
@@ -91,6 +101,9 @@ def _then(unit: UnitScene, id: str) -> str:
     strategy = rules.get("strategy", "manual")
     if after.plan.route is None:
         return "; then callers reach it as soon as it is ready"
+    if strategy == "manual":
+        weight = next((v.weight for v in after.plan.versions if v.id == id), None) or 0
+        return f"; it gets {weight} % when somebody releases it" if weight else ""
     if id != after.plan.target:
         return "; it is not what the rollout aims at, so it gets none"
     steps = [str(step) for step in rules.get("steps") or ()]
@@ -98,9 +111,7 @@ def _then(unit: UnitScene, id: str) -> str:
         return f"; then {' → '.join(['0', *steps])} % as the evidence allows"
     if strategy == "blue-green":
         return "; once it is ready and proved it takes all traffic at once"
-    if strategy == "direct":
-        return "; once it is ready it takes all traffic"
-    return "; it gets the weight of the specs when somebody releases it"
+    return "; once it is ready it takes all traffic"
 
 
 def findings(unit: UnitScene) -> Iterator[Finding]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gati_gitops.errors import Place
 from gati_gitops.preview.drafts import UnitDraft
 from gati_gitops.preview.folders import Differing
+from gati_gitops.preview.meaning.templates import template_of
 from gati_gitops.preview.model import (
     Action,
     ClusterReview,
@@ -18,7 +20,7 @@ from gati_gitops.preview.model import (
     UnitReview,
     VersionReview,
 )
-from gati_gitops.preview.side import Side, UnitPlace, UnitSide
+from gati_gitops.preview.side import Side, UnitSide
 
 Object = dict[str, Any]
 Settings = Mapping[str, Any]
@@ -109,26 +111,36 @@ class UnitScene:
         """A finding at the line of the specs that says it: of the head, or of the base if the head
         no longer says anything.
         """
-        sides = (self.scene.before, self.scene.after)
-        side = sides[self.draft.after is not None]
-        place = side.locate(self._place(self.draft.after is not None), version, at)
-        if place is None:
-            place = self.scene.before.locate(self._place(after=False), version, at)
         return Finding(
             code,
             level,
             message,
             (self.target(version, change),),
-            place,
+            self._found(version, at, change),
             field,
             before,
             after,
             remedy,
         )
 
-    def _place(self, after: bool) -> UnitPlace:
-        side = self.draft.after if after else self.draft.before
-        return side.place if side is not None else self.draft.place
+    def _found(
+        self, version: str, at: tuple[str, ...], change: ObjectChange | None
+    ) -> Place | None:
+        """Of the head first; what is no longer there, of the base."""
+        scene, draft = self.scene, self.draft
+        sides = [(scene.after, draft.after), (scene.before, draft.before)]
+        if change is not None and change.action is Action.DELETE:
+            sides.reverse()
+        for side, unit in sides:
+            if unit is None:
+                continue
+            named = template_of(side, unit, version, change.id) if change is not None else ""
+            if named:
+                return side.template(named)
+            place = side.locate(unit.place, version, at)
+            if place is not None:
+                return place
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +210,3 @@ def _with_targets(finding: Finding, targets: tuple[Target, ...]) -> Finding:
     from dataclasses import replace
 
     return replace(finding, targets=targets)
-
-
-def gone(change: ObjectChange) -> bool:
-    return change.action is Action.DELETE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from gati_gitops.preview.compare import compare
 from gati_gitops.preview.meaning.rbac import BINDINGS, ROLES, of_object
@@ -58,7 +59,7 @@ def settings(scene: Scene) -> Iterator[Finding]:
         before, after = (dict(side.get(env) or {}) for side in scene.settings)
         if not before or not after:
             continue
-        for change in compare(before, after):
+        for change in compare(_whole_lists(before), _whole_lists(after)):
             if change.path[0] in _KNOWN_ELSEWHERE or change.path[:1] == ("clusters",):
                 continue
             top = str(change.path[0])
@@ -79,11 +80,19 @@ def settings(scene: Scene) -> Iterator[Finding]:
             )
 
 
+def _whole_lists(value: Any) -> Any:
+    """Lists as texts: of steps people want to see all."""
+    if isinstance(value, dict):
+        return {key: _whole_lists(item) for key, item in value.items()}
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
 def _value(change: FieldChange, absent: Op, value: object) -> str:
     return "" if change.op is absent else short(value)
 
 
 def namespaces(cluster: ClusterScene) -> Iterator[Finding]:
+    first = cluster.scene.first
     for change in cluster.review.objects:
         if change.id.kind != "Namespace" or change.id.group:
             continue
@@ -91,7 +100,7 @@ def namespaces(cluster: ClusterScene) -> Iterator[Finding]:
             yield cluster.finding(
                 "namespace-added", Level.NOTE, f"namespace {change.id.name} is new", [change]
             )
-        elif change.action is Action.DELETE:
+        elif change.action is Action.DELETE and not first:
             yield cluster.finding(
                 "namespace-removed",
                 Level.DANGER,

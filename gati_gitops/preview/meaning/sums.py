@@ -12,7 +12,7 @@ MANY = 20
 
 
 def sums_up(environments: Sequence[EnvironmentReview], radius: Radius) -> Iterator[Finding]:
-    if radius.units > 1 or radius.environments > 1:
+    if radius.units and (radius.units > 1 or radius.environments > 1):
         numbers = (
             (radius.created, "created"),
             (radius.changed, "changed"),

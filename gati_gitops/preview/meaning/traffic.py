@@ -77,6 +77,8 @@ def routes(unit: UnitScene) -> Iterator[Finding]:
             at=("spec", "handlerPath"),
             after=after.path,
         )
+    elif unit.after is None and unit.scene.first:
+        return  # where it was published it serves until nobody calls
     elif before is not None and live[0] and (after is None or not live[1]):
         yield unit.finding(
             "route-removed",
@@ -118,7 +120,7 @@ def _differences(unit: UnitScene, before: Route, after: Route) -> Iterator[Findi
     was, now = _door(before), _door(after)
     if was != now:
         yield unit.finding(
-            "route-removed",
+            "gateway-changed",
             Level.DANGER,
             f"{unit.review.unit} is reached through {now} instead of {was}",
             before=was,

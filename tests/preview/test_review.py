@@ -1,0 +1,137 @@
+"""Golden previews: changes of every kind, in few words and as JSON.
+
+Run with --update-golden to write them anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gati_gitops.preview.codes import CODES
+from gati_gitops.preview.meaning.totals import Prices
+from gati_gitops.preview.model import ObjectChange, Review
+from gati_gitops.preview.words import change_words
+from gati_gitops.preview.writers.json import review_data, review_schema
+from tests.preview.cases import CASES, Case
+from tests.preview.sides import reviewed
+
+GOLDEN = Path(__file__).with_name("golden") / "changes"
+SCHEMA = jsonschema.Draft202012Validator(review_schema())
+
+
+def review_of(case: Case, *, whole: bool = False) -> Review:
+    options = dict(case.options)
+    if "prices" in options:
+        options["prices"] = Prices(*options["prices"])
+    return reviewed(case.base, case.head, case.ledger(), whole=whole, **options)
+
+
+def lines(review: Review) -> Iterator[str]:
+    """A review in few words."""
+    yield "same" if review.same else "differs"
+    for finding in review.findings:
+        yield f"{finding.level} {finding.code}: {finding.message}"
+        where = dict.fromkeys(f"{t.environment}/{t.cluster}".rstrip("/") for t in finding.targets)
+        yield f"    {', '.join(where)} {finding.place or ''}".rstrip()
+    for found in review.classes:
+        yield f"class × {len(found.targets)} ({found.units} units): {found.title}"
+        yield from (f"    outlier {one.target.unit} {one.target.cluster}" for one in found.outliers)
+    for environment in review.environments:
+        for cluster in environment.clusters:
+            yield f"{environment.name}/{cluster.name}"
+            for change in cluster.objects:
+                yield from shown(change, "")
+            for unit in cluster.units:
+                was = f" was {unit.was}" if unit.was else ""
+                yield f"  {unit.action} {unit.unit}{was}"
+                for version in unit.versions:
+                    yield f"    {version.id}: {state(version.before)} → {state(version.after)}"
+                for name, change in unit.all_objects():
+                    yield from shown(change, name)
+
+
+def state(found: Any) -> str:
+    if found is None:
+        return "none"
+    weight = f" {found.weight}" if found.weight is not None else ""
+    return f"{found.phase}{weight} {found.min}-{found.max}{' waits' * bool(found.waiting)}"
+
+
+def shown(change: ObjectChange, version: str) -> Iterator[str]:
+    was = f" was {change.was.name}" if change.was else ""
+    like = f" like {change.like.name}" if change.like else ""
+    noise = f" noise {len(change.noise)}" if change.noise else ""
+    yield f"    {change.action} {change.id}{was}{like}{noise}"
+    yield from (f"      {change_words(one)}" for one in change.fields)
+
+
+def data(review: Review) -> Any:
+    """As JSON, without whole objects: these are what the compiler's own golden trees show."""
+
+    def lean(value: Any) -> Any:
+        if isinstance(value, dict):
+            whole = "action" in value and "id" in value
+            return {
+                k: lean(v) for k, v in value.items() if not (whole and k in ("before", "after"))
+            }
+        return [lean(item) for item in value] if isinstance(value, list) else value
+
+    return lean(review_data(review))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_preview_of_every_kind_of_change(name: str, update_golden: bool):
+    review = review_of(CASES[name])
+    SCHEMA.validate(review_data(review))
+    words = "\n".join(lines(review)) + "\n"
+    text = json.dumps(data(review), indent=1, ensure_ascii=False) + "\n"
+    for path, content in ((GOLDEN / f"{name}.txt", words), (GOLDEN / f"{name}.json", text)):
+        if update_golden:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        assert path.read_text() == content
+
+
+def test_no_golden_preview_is_left_over():
+    known = {f"{name}.{kind}" for name in CASES for kind in ("txt", "json")}
+    assert {path.name for path in GOLDEN.iterdir()} == known
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_differs_alone_gives_what_the_whole_gives(name: str):
+    case = CASES[name]
+    assert review_of(case) == review_of(case, whole=True)
+
+
+def test_every_finding_has_a_known_code_and_a_place():
+    for name, case in CASES.items():
+        for finding in review_of(case).findings:
+            assert finding.code in CODES, name
+            assert not finding.message.endswith("."), finding.message
+            units = [target.unit for target in finding.targets if target.unit]
+            assert finding.place is not None or not units, (name, finding)
+
+
+def test_nearly_every_code_is_shown():
+    """What no case shows is shown by tests of its own."""
+    seen = {finding.code for case in CASES.values() for finding in review_of(case).findings}
+    assert CODES.keys() - seen <= ELSEWHERE
+
+
+ELSEWHERE = {
+    "crd-breaking",
+    "crd-changed",
+    "disruption-budget",
+    "ingress-opened",
+    "namespace-removed",
+    "pins-break",
+    "rbac",
+    "secret-changed",
+    "warning",
+}
