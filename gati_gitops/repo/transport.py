@@ -78,22 +78,21 @@ class Server:
             return
         step("before-fetch")
         try:
-            self._fetch(ref, 1)
+            self._fetch({ref}, 1)
         except Odd:
             if not self.renew():
                 raise
-            self._fetch(ref, 1)
+            self._fetch({ref}, 1)
         step("after-fetch")
 
     def deepen(self, commit: str) -> bool:
         """Bring a commit's parents, and more; False if it has none, or they can't be had."""
-        for ref in sorted(self._brought):
-            if ref.startswith(HEADS):
-                self._reach(ref, lambda: self._has_parents(commit))
+        branches = {ref for ref in self._brought if ref.startswith(HEADS)}
+        self._reach(branches, lambda: self._has_parents(commit))
         return self._has_parents(commit)
 
     def seek(self, ref: str, commit: str) -> bool:
-        self._reach(ref, lambda: commit in self.git)
+        self._reach({ref}, lambda: commit in self.git)
         return commit in self.git
 
     def swap(self, *moves: Move) -> tuple[Move, ...]:
@@ -126,18 +125,18 @@ class Server:
         self._listed = None
         self._clone.close(sound=sound)
 
-    def _fetch(self, ref: str, depth: int) -> None:
+    def _fetch(self, refs: set[str], depth: int) -> None:
         remote, self._listed = self._listed or self._remote(), None
-        spec = f"+{ref}:refs/gati-gitops/{ref.removeprefix('refs/')}"
+        specs = [f"+{ref}:refs/gati-gitops/{ref.removeprefix('refs/')}" for ref in sorted(refs)]
         with self._speaking() as exchange:
-            remote.fetch([spec], callbacks=exchange, depth=depth, proxy=True)
+            remote.fetch(specs, callbacks=exchange, depth=depth, proxy=True)
 
-    def _reach(self, ref: str, there: Callable[[], bool]) -> None:
-        """Go back in a reference's history until something is there, or all of it is."""
+    def _reach(self, refs: set[str], there: Callable[[], bool]) -> None:
+        """Go back in the history of references until something is there, or all of it is."""
         for depth in _STEPS:
             if there() or not self.git.is_shallow:
                 return
-            self._fetch(ref, depth)
+            self._fetch(refs, depth)
 
     def _has_parents(self, commit: str) -> bool:
         # Not by libgit2, which says that a commit at the edge of a shallow clone has no parents.

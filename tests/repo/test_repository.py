@@ -113,6 +113,18 @@ def test_history_comes_when_it_is_asked_for(place):
         assert lowered(objects, tip.commit, deepen=repository.deepen) == {}
 
 
+def test_history_of_several_branches(place):
+    """That of the one which is asked about comes, and no more than is needed."""
+    history(place, 400)
+    place.git("branch", "gati/pr", "main~300")
+    with place.open() as repository:
+        tip = repository.tip_of("main")
+        repository.tip_of("gati/pr")
+        assert repository.deepen(tip.commit) or place.kind == "path"
+        if place.kind != "path":
+            assert place.git("rev-parse", "main~50") not in repository.git
+
+
 def test_any_commit_of_the_history_can_be_read(place):
     old = place.tip()
     history(place, 100)
