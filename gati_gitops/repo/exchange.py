@@ -60,6 +60,15 @@ class Line:
     progress: Progress
 
 
+def _host(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    return (
+        parts.scheme,
+        parts.hostname or "",
+        parts.port or (443 if parts.scheme == "https" else 80),
+    )
+
+
 class Exchange(pygit2.RemoteCallbacks):
     """Reading."""
 
@@ -91,10 +100,8 @@ class Exchange(pygit2.RemoteCallbacks):
             if own.key is None:
                 return pygit2.KeypairFromAgent(address.user)
             return pygit2.Keypair(address.user, None, str(own.key), own.passphrase)
-        asking = urlsplit(url)
-        meant = (address.kind, address.host.lower(), address.port)
-        if (asking.scheme, asking.hostname, asking.port or 0) != meant:
-            raise elsewhere(address, asking.hostname or "another host")
+        if _host(url) != _host(address.url):
+            raise elsewhere(address, _host(url)[1])
         if not own.token:
             raise no_credentials(address)
         self._logins = _LOGINS

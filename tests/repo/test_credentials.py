@@ -8,10 +8,12 @@ import sys
 from dataclasses import replace
 
 import pytest
+from pygit2.enums import CredentialType
 
 from gati_gitops.errors import GatiError, Outside, Refused
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.credentials import Credentials, credentials
+from gati_gitops.repo.exchange import Exchange, Line, Timeouts
 from tests.servers.places import add, hasty
 from tests.servers.process import Process
 from tests.servers.proxy import Answer, Proxy
@@ -144,6 +146,29 @@ def test_a_token_does_not_follow_to_another_host(behind, proxy, web):
         assert not any(request.has_credentials for request in other.requests)
     finally:
         other.end()
+
+
+@pytest.mark.parametrize(
+    "given, asks, gets",
+    [
+        ("https://git.test/a", "https://git.test/a", True),
+        ("https://git.test/a", "https://git.test:443/a", True),
+        ("https://git.test:443/a", "https://GIT.test/a", True),
+        ("https://git.test/a", "https://git.test/moved", True),
+        ("https://git.test/a", "http://git.test/a", False),
+        ("https://git.test/a", "https://git.test:8443/a", False),
+        ("https://git.test/a", "https://git.test.evil.test/a", False),
+        ("https://git.test/a", "https://evil.test/git.test/a", False),
+    ],
+)
+def test_who_gets_the_token(given, asks, gets):
+    line = Line(parse(given), Credentials(token="t0ken"), Timeouts(), lambda _: None)
+    if gets:
+        found = Exchange(line).credentials(asks, None, CredentialType.USERPASS_PLAINTEXT)
+        assert found.credential_tuple == ("x-access-token", "t0ken")
+    else:
+        with pytest.raises(Refused, match="sends us on to"):
+            Exchange(line).credentials(asks, None, CredentialType.USERPASS_PLAINTEXT)
 
 
 def test_a_server_that_repeats_the_token_to_us(places):
