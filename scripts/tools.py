@@ -121,6 +121,7 @@ class GoCrds:
     files: str  # A glob inside the module.
     kinds: Sequence[str]  # What we rely on; the module's other kinds are taken too.
     group: str = "crds"
+    folder: str = "crds"  # Where in the cache.
 
     @property
     def pin(self) -> str:
@@ -130,11 +131,11 @@ class GoCrds:
         folder = Path(
             json.loads(go("mod", "download", "-json", f"{self.module}@{self.version}"))["Dir"]
         )
-        (stage / "crds").mkdir()
+        (stage / self.folder).mkdir()
         found = set()
         for path in sorted(folder.glob(self.files)):
             for group, kind, text in crds_of(path.read_text(encoding="utf-8")):
-                (stage / "crds" / f"{group}_{kind}.yaml").write_text(text, encoding="utf-8")
+                (stage / self.folder / f"{group}_{kind}.yaml").write_text(text, encoding="utf-8")
                 found.add(kind)
         if missing := sorted(set(self.kinds) - found):
             raise ToolError(
@@ -328,6 +329,23 @@ COMPONENTS: tuple[Component, ...] = (
         "v1.6.3",
         "config/crd/standard/*.yaml",
         ("BackendTLSPolicy", "GRPCRoute", "Gateway", "GatewayClass", "HTTPRoute", "ReferenceGrant"),
+    ),
+    # Other releases of the same CRDs, for what one release changes of the other.
+    GoCrds(
+        "gateway-api-before",
+        "sigs.k8s.io/gateway-api",
+        "v1.3.0",
+        "config/crd/standard/*.yaml",
+        ("GRPCRoute", "Gateway", "GatewayClass", "HTTPRoute", "ReferenceGrant"),
+        folder="crds-before",
+    ),
+    GoCrds(
+        "prometheus-operator-after",
+        "github.com/prometheus-operator/prometheus-operator",
+        "v0.93.0",
+        "example/prometheus-operator-crd/*.yaml",
+        ("PodMonitor", "PrometheusRule", "ServiceMonitor"),
+        folder="crds-after",
     ),
     GoCrds(
         "istio",

@@ -20,10 +20,14 @@ def tool(name: str) -> Path:
     return find(name) or missing(name)
 
 
-def crds_dir() -> Path:
-    """The folder of third-party CRDs, one per file, named <group>_<Kind>.yaml."""
-    folders = (root / "crds" for root in roots())
-    return next((f for f in folders if any(f.glob("*_*.yaml"))), None) or missing("crds")
+def crds_dir(release: str = "") -> Path:
+    """The folder of third-party CRDs, one per file, named <group>_<Kind>.yaml.
+
+    Of some there is an earlier release in `crds_dir("before")`, or a later one in "after".
+    """
+    name = f"crds-{release}" if release else "crds"
+    folders = (root / name for root in roots())
+    return next((f for f in folders if any(f.glob("*_*.yaml"))), None) or missing(name)
 
 
 def kustomize_build() -> list[str]:

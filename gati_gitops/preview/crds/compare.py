@@ -27,7 +27,7 @@ _COMPARED = {
 
 
 def compare_crds(old: Sequence[object], new: Sequence[object]) -> tuple[CrdChange, ...]:
-    """Every change from the old CRDs to the new ones, by CRD, worst first.
+    """Every change from the old CRDs to the new ones, by CRD and version, worst first.
 
     Takes documents as they are read; what is no CustomResourceDefinition is passed over.
     """
@@ -45,11 +45,10 @@ def compare_crds(old: Sequence[object], new: Sequence[object]) -> tuple[CrdChang
 
 def _both(old: Definition, new: Definition) -> list[CrdChange]:
     found = _of(new.name, "", _whole(old, new))
-    for version, changes in version_changes(old, new):
+    for version, changes in (*version_changes(old, new), *between_versions(old, new)):
         found += _of(new.name, version, changes)
-    for version, changes in between_versions(old, new):
-        found += _of(new.name, version, changes)
-    return sorted(found, key=lambda change: ORDER[change.level])
+    versions = list(dict.fromkeys(change.version for change in found))
+    return sorted(found, key=lambda change: (versions.index(change.version), ORDER[change.level]))
 
 
 def _of(crd: str, version: str, found: Sequence[Found] | Iterator[Found]) -> list[CrdChange]:
