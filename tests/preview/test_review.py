@@ -72,14 +72,12 @@ def shown(change: ObjectChange, version: str) -> Iterator[str]:
 
 
 def data(review: Review) -> Any:
-    """As JSON, without whole objects: these are what the compiler's own golden trees show."""
+    """As JSON, without whole objects (the compiler's golden trees show these) and other bulk."""
 
     def lean(value: Any) -> Any:
         if isinstance(value, dict):
-            whole = "action" in value and "id" in value
-            return {
-                k: lean(v) for k, v in value.items() if not (whole and k in ("before", "after"))
-            }
+            whole = ("before", "after", "noise") if "action" in value and "id" in value else ()
+            return {k: lean(v) for k, v in value.items() if k not in (*whole, "steps")}
         return [lean(item) for item in value] if isinstance(value, list) else value
 
     return lean(review_data(review))
