@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from hypothesis import assume, given
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gati_gitops.errors import SpecsInvalid
 from gati_gitops.preview.compare import apply, same
 from gati_gitops.preview.model import Action, Review
 from gati_gitops.preview.objects import identity
+from gati_gitops.preview.writers.github import write_github
+from gati_gitops.preview.writers.html import write_html
+from gati_gitops.preview.writers.json import write_json
+from gati_gitops.preview.writers.markdown import write_markdown
+from gati_gitops.preview.writers.sarif import write_sarif
+from gati_gitops.preview.writers.text import write_text
 from gati_gitops.render import MemoryFiles, render
 from tests.compile.kit import compiled, tree_of
 from tests.compile.projects import NAMES, projects, units
-from tests.preview.sides import MASK, both_sides, reviewed
+from tests.preview.planted import Planted
+from tests.preview.sides import MASK, both_sides, found, reviewed
 
-LEFT_OUT = ("name-collision", "metric-without-request")
+WRITERS: dict[str, Callable[[Review], str]] = {
+    "text": write_text,
+    "markdown": write_markdown,
+    "html": write_html,
+    "json": write_json,
+    "github": write_github,
+    "sarif": write_sarif,
+}
 Files = dict[str, str]
+some = settings(max_examples=max(1, settings().max_examples // 2))
+"""Each example is compiled several times."""
 
 
 def accepted(files: Files, before: Any = None) -> None:
@@ -61,13 +79,14 @@ def changes(draw: st.DrawFn) -> tuple[Files, Files]:
     return base, head
 
 
+@some
 @given(changes())
 def test_the_preview_of_specs_to_themselves_is_empty(both: tuple[Files, Files]):
     files = both[0]
     for whole in (False, True):
-        found = reviewed(files, dict(files), whole=whole)
-        assert found.same
-        assert found.findings == () == found.classes
+        first = reviewed(files, dict(files), whole=whole)
+        assert first.same
+        assert first.findings == () == first.classes
         on_output = reviewed(files, dict(files), tree_of(files), whole=whole)
         assert on_output.same
         assert on_output.findings == ()
@@ -109,8 +128,8 @@ def applied(review: Review, before: dict[str, dict[Any, Any]]) -> dict[str, dict
 
 def check_applying(base: Files, head: Files, before: Any) -> None:
     one, two = both_sides(base, head, before, whole=True)
-    found = reviewed(base, head, before, whole=True)
-    got, wanted = applied(found, objects_of(one.files)), objects_of(two.files)
+    told = reviewed(base, head, before, whole=True)
+    got, wanted = applied(told, objects_of(one.files)), objects_of(two.files)
     for cluster in {*got, *wanted}:
         here, there = got.get(cluster, {}), wanted.get(cluster, {})
         assert here.keys() == there.keys()
@@ -118,15 +137,11 @@ def check_applying(base: Files, head: Files, before: Any) -> None:
             assert same(here[id], item), id
 
 
-@given(changes())
-def test_applying_the_reported_changes_to_the_base_gives_the_head(both: tuple[Files, Files]):
-    check_applying(*both, None)
-
-
-@given(changes())
-def test_applying_also_holds_on_an_output_with_ledgers(both: tuple[Files, Files]):
+@some
+@given(changes(), st.booleans())
+def test_applying_the_reported_changes_gives_the_head(both: tuple[Files, Files], stored: bool):
     base, head = both
-    before = tree_of(base)
+    before = tree_of(base) if stored else None
     accepted(head, before)
     check_applying(base, head, before)
 
@@ -134,9 +149,40 @@ def test_applying_also_holds_on_an_output_with_ledgers(both: tuple[Files, Files]
 # -- the price of what differs -------------------------------------------------------------------
 
 
+@some
 @given(changes(), st.booleans())
 def test_compiling_only_what_differs_gives_the_same_review(both: tuple[Files, Files], stored: bool):
     base, head = both
     before = tree_of(base) if stored else None
     accepted(head, before)
     assert reviewed(base, head, before) == reviewed(base, head, before, whole=True)
+
+
+# -- secrets -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted() -> Planted:
+    return Planted()
+
+
+def test_five_hundred_secrets_are_planted(planted: Planted):
+    assert len(planted.values) >= 500
+    assert len(set(planted.values)) == len(planted.values)
+    assert all(not review.same for review in planted.reviews)
+    assert all(found(review, "secret-changed") for review in planted.reviews)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_planted_secret_appears_in_any_format(planted: Planted, name: str):
+    for review in planted.reviews:
+        text = WRITERS[name](review)
+        assert len(text) > 200
+        leaked = [value for value in planted.values if value in text]
+        assert not leaked, (len(leaked), leaked[:5])
+
+
+def test_no_planted_secret_is_in_the_review_itself(planted: Planted):
+    for review in planted.reviews:
+        text = repr(review)
+        assert not [value for value in planted.values if value in text]
