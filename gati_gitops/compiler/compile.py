@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gati_gitops import __version__
 from gati_gitops.compiler.added import collisions, unpermitted
+from gati_gitops.compiler.owned import owned
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
 from gati_gitops.errors import Place, Problem, Refused, Severity, SpecsInvalid
@@ -52,12 +53,13 @@ def compile_specs(
     and cluster, that a person removed from the output.
     """
     output = Output(before)
+    source = specs.project.spec.source or specs.project.metadata.name
+    specs = replace(specs, project=owned(specs.project, output, source))
     linked = link_all(specs, output.names())
     problems = [*specs.warnings, *check(specs, linked)]
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
     narrowed = narrowed or Narrowed()
-    source = specs.project.spec.source or specs.project.metadata.name
     if not upgrade:
         _check_compiler(output, specs, source, narrowed)
     run = Run(

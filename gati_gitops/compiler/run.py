@@ -22,6 +22,7 @@ from gati_gitops.plan.units import Planner, route
 from gati_gitops.spec.link import Linked, LinkedUnit
 from gati_gitops.spec.load import Specs
 from gati_gitops.spec.monitoring import Monitoring
+from gati_gitops.spec.project import GatiProject
 
 if TYPE_CHECKING:
     from gati_gitops.plan.templates.render import Templates
@@ -115,7 +116,7 @@ class Run:
         planner.compile_releases(self.linked.base)
         placed: list[Placed] = []
         for env, settings in sorted(self.specs.project.spec.environments.items()):
-            policy = policy_of(self.specs, env)
+            policy = policy_of(self.specs.project, env)
             for cluster in sorted(settings.clusters):
                 if not self.narrowed.has(env, cluster):
                     continue
@@ -200,9 +201,8 @@ def _key(unit: LinkedUnit) -> UnitKey:
     return UnitId(unit.namespace, unit.kind, unit.name).key
 
 
-def policy_of(specs: Specs, env: str) -> Policy:
-    project = specs.project.spec
-    settings = project.environments[env]
-    rollout = settings.rollout or project.rollout
-    promoted = env in project.promotion
+def policy_of(project: GatiProject, env: str) -> Policy:
+    settings = project.spec.environments[env]
+    rollout = settings.rollout or project.spec.rollout
+    promoted = env in project.spec.promotion
     return Policy(rollout.strategy, promoted, settings.revisions, settings.on_delete)

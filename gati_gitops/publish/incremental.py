@@ -36,7 +36,7 @@ from gati_gitops.repo.specs import SpecsRepository
 from gati_gitops.repo.trees import GitSnapshot, differences
 from gati_gitops.spec.gather import environment_of
 from gati_gitops.spec.link import LinkedUnit, link_all
-from gati_gitops.spec.load import Specs, examine
+from gati_gitops.spec.load import examine
 from gati_gitops.tree import Changes, is_ours
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
 
@@ -245,6 +245,7 @@ class _Changed:
         specs, problems = examine([(request.file, own), *sorted(files.items())])
         if specs is None or any(problem.is_error for problem in problems):
             raise _Unknown  # everything is reported together
+        specs = replace(specs, project=request.project)  # as environments' owners have it
         linked = link_all(specs, self._names(keys))
         problems += [p for p in check(specs, linked) if p.code != "unknown-module"]
         if any(problem.is_error for problem in problems):
@@ -254,7 +255,7 @@ class _Changed:
         self._check_names(keys)
         planner = Planner(request.project, request.source, Builders(), modules=self._modules(keys))
         planner.compile_releases(linked.base)
-        placed = list(self._placed(specs, planner, linked.on, problems))
+        placed = list(self._placed(planner, linked.on, problems))
         changes = self._changes(placed, planner)
         new = frozenset(p for p, c in changes.items() if c is not None and not self.before.id(p))
         warnings = tuple(sorted(set(problems), key=Problem.sort_key))
@@ -262,13 +263,12 @@ class _Changed:
 
     def _placed(
         self,
-        specs: Specs,
         planner: Planner,
         on: Mapping[tuple[str, str], tuple[LinkedUnit, ...]],
         problems: list[Problem],
     ) -> Iterator[Placed]:
         for (env, cluster), units in sorted(on.items()):
-            policy, around = policy_of(specs, env), planner.around(units)
+            policy, around = policy_of(self.request.project, env), planner.around(units)
             for unit in units:
                 stored = self._places(_key(unit))[env, cluster]
                 wanted = planner.plan(unit, env, cluster, None, around)

@@ -7,11 +7,12 @@ the commits that follow find them; nothing refers to them until the branch is mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from gati_gitops import __version__
 from gati_gitops.compiler import Compilation, Narrowed, compile_specs
+from gati_gitops.compiler.owned import overruled, owned
 from gati_gitops.emit.layout import WHOLE, record_group, record_path
 from gati_gitops.errors import Problem
 from gati_gitops.ledger.fold import Outcome
@@ -134,6 +135,9 @@ def prepare(
 ) -> Prepared:
     """Compile on top of a tip. Raises SpecsInvalid or Refused; nothing was written then."""
     before = tip.snapshot(request.root)
+    output = Output(before)
+    notes = tuple(overruled(request.project, output, request.source))
+    request = replace(request, project=owned(request.project, output, request.source))
     adopted = adopt(before, undone)
     compilation = compile_changed(request, before, tip.objects) if not undone else None
     whole = compilation is None
@@ -147,8 +151,9 @@ def prepare(
             sweep=False,
             taken_back=adopted.gone,
         )
-    work = _Work(request, tip, before, Output(before), compilation, adopted, whole)
-    return work.run(branches)
+    work = _Work(request, tip, before, output, compilation, adopted, whole)
+    prepared = work.run(branches)
+    return replace(prepared, notes=(*notes, *prepared.notes))
 
 
 @dataclass(slots=True)
