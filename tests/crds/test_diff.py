@@ -1,6 +1,8 @@
 """What changes of a CRD do, one by one: every rule, in the way it is judged."""
 
 import copy
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -689,3 +691,14 @@ def test_the_worst_of_all():
     assert worst([]) is None
     assert worst([of(Level.SAFE), of(Level.RISKY)]) is Level.RISKY
     assert worst([of(Level.RISKY), of(Level.BREAKING), of(Level.SAFE)]) is Level.BREAKING
+
+
+def test_the_document_has_every_rule():
+    text = (Path(__file__).parents[2] / "docs/crds.md").read_text()
+    rows = [
+        line.partition("|")[2].partition("|")[0]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+    named = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
+    assert {str(rule) for rule in Rule} <= named
