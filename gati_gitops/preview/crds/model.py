@@ -98,10 +98,6 @@ class CrdChange:
     gone: bool = False
     """Whether ``at`` is about the old document."""
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        return (self.path, str(self.rule), self.old or "", self.new or "")
-
 
 def worst(changes: Iterable[CrdChange]) -> Level | None:
     """The worst level among changes; None where there are none."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gati_gitops.preview.explain.rule import Rule, rule
 
-CONSTANT = "the compiler writes it so for every unit"
+POD = "spec.template.spec"
+BOX = f"{POD}.containers[]"
+"""The one container of a Deployment."""
 API_DEFAULT = "what the API server would fill in, written out so that no engine sees a difference"
 OWN_NAME = "<kind>-<name>-<version>: every object of a version is called so"
 UNIT_NAME = "<kind>-<name>: what belongs to the unit as a whole is called so"
