@@ -179,7 +179,7 @@ class State:
     """Of its spec."""
     release: str = ""
     scaler: str = ""
-    """none, hpa, keda …; empty where nothing of it runs."""
+    """none, hpa, keda …; empty where nothing is left of it. What waits will have this."""
     min: int = 0
     max: int = 0
     waiting: str = ""

@@ -153,8 +153,8 @@ def state(side: UnitSide | None, version: str) -> State | None:
 
 
 def _pods(planned: PlannedVersion | None, entry: Entry) -> tuple[str, int, int]:
-    """Who decides how many pods there are, the fewest and the most."""
-    if planned is None or entry.phase not in DEPLOYED:
+    """Who decides how many pods there are, or will be, the fewest and the most."""
+    if planned is None or entry.phase is Phase.REMOVED:
         return "", 0, 0
     scaling = planned.scaling
     if entry.phase is Phase.PARKED:
