@@ -77,6 +77,7 @@ def _pages(path: str, field: str, specs: str | None, wanted: str) -> list[Page]:
     root, file = _in_output(path)
     output = DiskSnapshot(root)
     explainer = _explainer(specs, output, file)
+    _warn(explainer, output, file)
     found: list[Page] = []
     missed = ""
     objects = [one for one in _objects(root, file, path) if _is_wanted(one, wanted)]
@@ -162,6 +163,20 @@ def _explainer(specs: str | None, output: DiskSnapshot, file: str) -> Explainer:
         return Explainer()
     loaded = load_specs(specs or ".")
     return Explainer(loaded, link_all(loaded, names_of(output, file)))
+
+
+def _warn(explainer: Explainer, output: DiskSnapshot, file: str) -> None:
+    """Say when the specs at hand are others than those that the unit was compiled from."""
+    from gati_gitops.preview.explain.files import plan_of
+
+    plan = plan_of(output, file if file.count("/") > 4 else f"{file}/unit.yaml")
+    changed = explainer.outdated(plan) if plan is not None else []
+    if changed:
+        click.echo(
+            f"these specs are not those that {', '.join(changed)} of {plan.unit if plan else ''}"
+            " was compiled from: a line may be another one",
+            err=True,
+        )
 
 
 def _objects(root: Path, file: str, path: str) -> Iterator[dict[str, Any]]:

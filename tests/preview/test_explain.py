@@ -264,6 +264,16 @@ def test_without_specs_the_plan_still_names_the_file(tree):
     assert "the specs were not looked at" in origin.sentence
 
 
+def test_specs_that_have_changed_since_are_noticed(tree):
+    plan = Output(MemorySnapshot(tree)).units("prod", "eu-1")["shop", "handler-users"].plan
+    assert explainer_of(FILES, tree).outdated(plan) == []
+    changed = {**FILES, "users.yaml": USERS.replace(b"LEVEL: info", b"LEVEL: debug")}
+    assert explainer_of(changed, tree).outdated(plan) == ["v1", "v2"]
+    one = {**FILES, "users.yaml": USERS.replace(b'EXTRA: "1"', b'EXTRA: "2"')}
+    assert explainer_of(one, tree).outdated(plan) == ["v2"]
+    assert Explainer().outdated(plan) == []
+
+
 @pytest.mark.parametrize(
     "made",
     [

@@ -13,8 +13,11 @@ from typing import Any
 
 from gati_gitops.emit.routes.table import route_table, rule_names
 from gati_gitops.ledger.model import Entry, Ledger
+from gati_gitops.plan.calls import Around, directory
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.plan.naming import UnitId, slug
+from gati_gitops.plan.releases import release
+from gati_gitops.plan.templates import templates_of
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion
 from gati_gitops.spec.load import Doc, Specs
 from gati_gitops.spec.template import Template
@@ -44,6 +47,24 @@ class Explainer:
     def cluster(self, environment: str = "", cluster: str = "", namespace: str = "") -> Scope:
         """What belongs to no unit."""
         return Scope(self, environment, cluster, namespace=namespace)
+
+    def outdated(self, plan: UnitPlan) -> list[str]:
+        """Versions of a unit that these specs would compile to something else."""
+        unit = self._of(("", "")).get(plan.unit.key)
+        if self.specs is None or self._linked is None or unit is None:
+            return []
+        known: dict[str, set[str]] = {}
+        for version in plan.versions:
+            known.setdefault(version.id, set()).add(version.digest)
+        project, templates = self.specs.project, templates_of(self.specs)
+        around = Around(directory(self._linked.base), project.spec.defaults, templates)
+        return [
+            version.id
+            for version in unit.versions
+            if version.workload is not None
+            and version.id in known
+            and release(unit, version, plan.project, around).digest not in known[version.id]
+        ]
 
     def environment_of(self, cluster: str) -> str:
         """The environment that a cluster belongs to; empty if nobody knows."""
