@@ -20,7 +20,7 @@ import click
 
 from gati_gitops.cli.common import wants_colour
 
-SPECS, DEPLOY = "specs", "deploy"
+SPECS, DEPLOY, BEFORE, REPO = "specs", "deploy", "specs-before", "deploy.git"
 CART = f"{SPECS}/shop/cart.yaml"
 OVERLAY = f"{DEPLOY}/overlays/prod/eu-1/shop"
 _STYLES = {"step": "1;36", "command": "1", "plain": "0", "dim": "2", "add": "32", "remove": "31"}
@@ -43,7 +43,8 @@ def command(output: str | None) -> None:
         told.write_specs()
         told.tell()
     if output is not None:
-        click.echo(f"\nThe specs are in {output}/{SPECS}, their output is in {output}/{DEPLOY}.")
+        told_of = f"{output}/{DEPLOY} and, as commits, in {output}/{REPO}"
+        click.echo(f"\nThe specs are in {output}/{SPECS}, their output is in {told_of}.")
 
 
 @contextmanager
@@ -76,10 +77,11 @@ class _Story:
     def write_specs(self) -> None:
         from gati_gitops.scaffold import demo_specs
 
-        for path, content in demo_specs().items():
-            file = Path(SPECS, path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+        for folder in (SPECS, BEFORE):
+            for path, content in demo_specs().items():
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
 
     def tell(self) -> None:
         self._specs()
@@ -89,6 +91,8 @@ class _Story:
         self._new_version()
         self._again()
         self._typo()
+        self._publish()
+        self._decide()
         self._step("Your turn")
         self._command("gati-gitops init my-project")
 
@@ -134,6 +138,9 @@ class _Story:
     def _new_version(self) -> None:
         self._step("A new version: two lines change in a spec")
         self._edit(CART, ("v1.0.0", "v1.1.0"), ("cart:1.0.0", "cart:1.1.0"))
+        self._line(self._paint("dim", "What would that change? (a pull request gets this)"))
+        self._run("preview", "--base", BEFORE, "--head", SPECS, "--ledger", DEPLOY, expected=1)
+        self._line("")
         before = _texts(Path(DEPLOY))
         self._run("compile", SPECS, "--output", DEPLOY)
         self._line("")
@@ -161,6 +168,35 @@ class _Story:
         self._line(self._paint("dim", "(exit code 3)"))
         Path(CART).write_text(right)
 
+    def _publish(self) -> None:
+        from gati_gitops.repo.repository import create_repository
+        from gati_gitops.repo.specs import specs_repository
+
+        # In a folder of somebody's own repository the demo's specs are files not yet committed.
+        inside = ("--allow-dirty",) if specs_repository(SPECS) is not None else ()
+        self._step("Publish: the same as commits on a branch, one for each environment")
+        create_repository(Path(REPO))
+        self._run("publish", BEFORE, "--repo", REPO, *inside)
+        self._line("")
+        self._say("Then the new version of the cart is merged:")
+        self._line("")
+        self._run("publish", SPECS, "--repo", REPO, *inside)
+        self._line("")
+        self._say("The branch is exactly what the specs and its ledgers compile to:")
+        self._line("")
+        self._run("verify", SPECS, "--repo", REPO)
+
+    def _decide(self) -> None:
+        self._step("Decide: what a person says at three in the morning is a commit, too")
+        reason = ("--reason", "'timeouts since the release'")
+        self._run("reject", "shop/cart", "v1.1.0", "--env", "prod", "--repo", REPO, *reason)
+        self._line("")
+        self._run("status", "--repo", REPO, "--unit", "shop/cart")
+        self._line("")
+        self._say(
+            "The next merge can't bring it back. Only a person, or other pods under a new id."
+        )
+
     # -- how it is told ------------------------------------------------------------------------
 
     def _step(self, title: str) -> None:
@@ -174,7 +210,7 @@ class _Story:
 
         self._command(f"gati-gitops {' '.join(arguments)}")
         with _one_stream():
-            code = run(arguments)
+            code = run([argument.strip("'") for argument in arguments])
         if code != expected:
             raise click.exceptions.Exit(code or 1)
 

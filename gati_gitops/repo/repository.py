@@ -106,6 +106,10 @@ class Repository:
         """The tips of all branches that begin like this, asked for anew."""
         return self.heads().branches(prefix)
 
+    def seen(self, prefix: str = "") -> dict[str, str]:
+        """The same as they were seen last."""
+        return (self._heads or self.heads()).branches(prefix)
+
     def tip(self) -> Tip:
         """The tip of the branch that is meant, as it is now."""
         heads = self.heads()
@@ -179,6 +183,11 @@ class Repository:
             remedy="give --branch, or make the branch first: one that was deleted or renamed is"
             " not brought back",
         )
+
+
+def create_repository(path: Path) -> None:
+    """An empty bare repository in a folder of its own."""
+    pygit2.init_repository(str(path), bare=True, initial_head=FIRST_BRANCH)
 
 
 def open_repository(
