@@ -18,6 +18,12 @@ SHORTEST = 3
 """Names shorter than this are replaced only where they are the whole value."""
 
 
+def number_of(version: str) -> str:
+    """``1.2.0`` of ``v1.2.0``, as tags of images have it; else the version itself."""
+    number = version.removeprefix("v")
+    return number if "." in number and number[0].isdigit() else version
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """Texts of one version (or of a unit as a whole) and what stands for them."""
@@ -32,6 +38,8 @@ class Names:
         words |= {unit.folder: "{object}", unit.object_name: "{object}"}
         for id, shown in {**({version: "{version}"} if version else {}), **(others or {})}.items():
             words |= {id: shown, slug(id): shown, unit.version_name(id): "{object}-" + shown}
+            if (number := number_of(id)) not in words:
+                words[number] = shown.replace("version", "number")
         long = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
         either = "|".join(map(re.escape, long))
         pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{either})(?![A-Za-z0-9])") if long else None
@@ -69,10 +77,7 @@ class Names:
 def abstract(change: FieldChange, before: Names, after: Names) -> FieldChange:
     """A change without names; each side has its own."""
     at = before if change.after is None else after
-    return FieldChange(
-        at.path(change.path),
-        change.op,
-        before.value(change.before),
-        after.value(change.after),
-        index=change.index,
-    )
+    was, now = before.value(change.before), after.value(change.after)
+    if was == now and isinstance(was, str):  # it is the names that differ
+        was = was.replace("{version}", "{previous}").replace("{number}", "{previous number}")
+    return FieldChange(at.path(change.path), change.op, was, now, index=change.index)

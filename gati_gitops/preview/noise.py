@@ -41,8 +41,8 @@ def _is_noise(change: FieldChange, before: Names, after: Names) -> bool:
     path = change.path
     if len(path) >= 3 and path[-2] == "annotations" and path[-1] in _ANNOTATIONS:
         return True
-    if change.op is not Op.REPLACE or before.words == after.words:
-        return False
+    if change.op is not Op.REPLACE or before.words == after.words or path[-1] == "image":
+        return False  # that a new version has its own image is what it is about
     return bool(before.value(change.before) == after.value(change.after))
 
 

@@ -100,3 +100,24 @@ def test_every_class_that_a_change_names_is_there():
             if name
         }
         assert used <= known
+
+
+def test_an_image_that_is_named_like_its_version_is_no_noise():
+    base, head = {"gati.yaml": ONE}, {"gati.yaml": ONE}
+    for name in ("users", "orders"):
+        base[f"{name}.yaml"] = handler(name, "v1.2.0", image=f"ghcr.io/acme/{name}:v1.2.0")
+        head[f"{name}.yaml"] = handler(name, "v1.3.0", image=f"ghcr.io/acme/{name}:v1.3.0")
+    for before in (tree_of(base), None):
+        review = reviewed(base, head, before)
+        (found,) = [found for found in review.classes if found.kind == "Deployment"]
+        assert found.title.endswith(
+            "image ghcr.io/acme/{unit}:{previous} → ghcr.io/acme/{unit}:{version}"
+        )
+        images = [
+            (field.before, field.after)
+            for _, _, unit in review.units()
+            for _, change in unit.all_objects()
+            for field in change.fields
+            if field.path[-1] == "image"
+        ]
+        assert ("ghcr.io/acme/users:v1.2.0", "ghcr.io/acme/users:v1.3.0") in images
