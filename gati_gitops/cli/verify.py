@@ -79,16 +79,16 @@ def _specs_at(specs: str, loaded: Specs) -> Callable[[str], Specs]:
     repository = specs_repository(specs) if specs != "-" else None
 
     def at(commit: str) -> Specs:
+        if not commit:
+            return loaded
         if repository is None:
-            if not commit:
-                return loaded
             raise Refused(
                 f"the branch was published from commit {commit[:12]} of the specs' repository",
                 remedy="give the specs as a clone of that repository",
             )
-        if (commit in ("", repository.commit)) and not repository.dirty():
+        if commit == repository.commit and not repository.dirty():
             return loaded
-        files = repository.files(repository.resolve(commit or "HEAD"))
+        files = repository.files(repository.resolve(commit))
         session().sources = dict(files)
         return load(files)
 
