@@ -19,7 +19,7 @@ _UNIT = "gati.dev/unit"
 def policies(unit: UnitScene) -> Iterator[Finding]:
     for version, change in unit.changes("NetworkPolicy"):
         if change.action is Action.DELETE:
-            if unit.after is not None and _main(unit, change):
+            if unit.after is not None and _own(unit, change):
                 yield unit.finding(
                     "network-policy-removed",
                     Level.DANGER,
@@ -33,10 +33,12 @@ def policies(unit: UnitScene) -> Iterator[Finding]:
             yield from _opened(unit, version, change, side, field)
 
 
-def _main(unit: UnitScene, change: ObjectChange) -> bool:
-    """Whether a policy is the unit's own, and not one that lets it into a module."""
+def _own(unit: UnitScene, change: ObjectChange) -> bool:
+    """Whether a policy is about the unit's pods, and not one that lets them into a module, whose
+    own policy stays.
+    """
     side = unit.before or unit.after
-    return side is None or change.id.namespace == side.plan.unit.namespace
+    return side is None or _about(change.before) == side.plan.unit.object_name
 
 
 def _opened(
@@ -81,9 +83,13 @@ def _opened(
 
 def _whose(unit: UnitScene, change: ObjectChange) -> str:
     """The pods that a policy is about: the unit's own, or those of a module that it calls."""
-    spec = (change.after or {}).get("spec") or {}
-    selected = _selected(spec.get("podSelector") or {}, _UNIT)
+    selected = _about(change.after)
     return "pods" if selected == unit.draft.unit.object_name else f"pods of {selected or 'all'}"
+
+
+def _about(policy: Mapping[str, Any] | None) -> str:
+    spec = (policy or {}).get("spec") or {}
+    return _selected(spec.get("podSelector") or {}, _UNIT)
 
 
 def _rules(policy: Mapping[str, Any] | None, side: str) -> list[Rule] | None:

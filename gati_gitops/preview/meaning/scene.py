@@ -102,6 +102,7 @@ class UnitScene:
         *,
         version: str = "",
         at: tuple[str, ...] = ("spec",),
+        setting: tuple[str, ...] = (),
         change: ObjectChange | None = None,
         field: str = "",
         before: str = "",
@@ -109,19 +110,32 @@ class UnitScene:
         remedy: str = "",
     ) -> Finding:
         """A finding at the line of the specs that says it: of the head, or of the base if the head
-        no longer says anything.
+        no longer says anything. What a ``setting`` did is told at its line.
         """
+        place = self._setting(setting) if setting else self._found(version, at, change)
         return Finding(
             code,
             level,
             message,
             (self.target(version, change),),
-            self._found(version, at, change),
+            place,
             field,
             before,
             after,
             remedy,
         )
+
+    def says(self, version: str, at: tuple[str, ...]) -> bool:
+        """Whether the specs of the unit have a field, on either side."""
+        sides = ((self.scene.after, self.draft.after), (self.scene.before, self.draft.before))
+        return any(
+            side.locate(unit.place, version, at) != side.locate(unit.place, version, at[:-1])
+            for side, unit in sides
+            if unit is not None
+        )
+
+    def _setting(self, setting: tuple[str, ...]) -> Place | None:
+        return self.scene.after.locate((self.environment, self.cluster, "", ""), "", setting)
 
     def _found(
         self, version: str, at: tuple[str, ...], change: ObjectChange | None

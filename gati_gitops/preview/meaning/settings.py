@@ -24,8 +24,9 @@ def environments(scene: Scene) -> Iterator[Finding]:
         return
     for env in (*after, *(name for name in before if name not in after)):
         was, now = before.get(env, ()), after.get(env, ())
-        place = scene.after.locate((env, "", "", ""), "", ("spec", "environments", env))
         for name, code, level, message in _places(env, was, now):
+            own = ("clusters", name) if name in now else ()
+            place = scene.after.locate((env, "", "", ""), "", ("spec", "environments", env, *own))
             yield Finding(code, level, message, (Target(env, name),), place)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from gati_gitops.preview.model import (
     Target,
     UnitReview,
 )
+from gati_gitops.preview.names import number_of
 from gati_gitops.preview.writers import words
 
 _T = TypeVar("_T")
@@ -110,16 +112,32 @@ def said(findings: Iterable[Finding], known: words.Known) -> list[Said]:
         units = {target.unit for target in finding.targets if target.unit}
         unit = min(units) if len(units) == 1 else ""
         told = (finding.code, finding.field, bool(unit))
-        texts = (_abstract(finding.message, unit), _abstract(finding.remedy, unit))
+        texts = (_bare(finding.message, unit, finding), _bare(finding.remedy, unit, finding))
         groups.setdefault((*told, *texts), []).append((unit, finding))
     return [_one(found, known) for found in groups.values()]
 
 
 def _abstract(text: str, unit: str) -> str:
+    """Without the name of the unit."""
     if not unit:
         return text
     name = unit.rpartition("/")[2]
     return text.replace(unit, "{unit}").replace(f"-{name}-", "-{name}-")
+
+
+def _bare(text: str, unit: str, finding: Finding) -> str:
+    """Without the names of the unit, of its version, and of an image that is called like it."""
+    text = _abstract(text, unit)
+    if not unit:
+        return text
+    name = unit.rpartition("/")[2].removeprefix("module-")
+    patterns = {rf"/{re.escape(name)}(?![\w.-])": "/{name}"}
+    for version in {target.version for target in finding.targets if target.version}:
+        for word, stands in ((version, "{version}"), (number_of(version), "{number}")):
+            patterns[rf"(?<![\w.]){re.escape(word)}(?!\w|\.\w)"] = stands
+    for pattern, stands in patterns.items():
+        text = re.sub(pattern, stands, text)
+    return text
 
 
 def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
@@ -128,7 +146,12 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
     units = tuple(dict.fromkeys(target.unit for target in targets if target.unit))
     message, remedy = first.message, first.remedy
     if len(units) > 1:
-        unit, message, remedy = "{unit}", _abstract(message, unit), _abstract(remedy, unit)
+        alike = len({_abstract(one.message, of) + _abstract(one.remedy, of) for of, one in found})
+        message, remedy = (
+            _abstract(text, unit) if alike == 1 else _bare(text, unit, first)
+            for text in (message, remedy)
+        )
+        unit = "{unit}"
     for lead in (f"{unit}: ", f"{unit} ") if unit else ():
         message = message.removeprefix(lead)
     places = {finding.place for _, finding in found}

@@ -65,7 +65,8 @@ def write_text(review: Review, *, width: int = 100, colour: bool = False) -> str
         _classes(page, review.classes, words.known_places(review))
         memory = Memory()
         for environment in review.environments:
-            _environment(page, environment, memory)
+            if environment.clusters:  # else its settings change, and that is told
+                _environment(page, environment, memory)
         _objects_of(page, "Beside the environments", review.objects)
     return page.text()
 

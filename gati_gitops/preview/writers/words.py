@@ -67,6 +67,8 @@ def reach(radius: Radius) -> str:
     """``57 units on 3 clusters in 2 environments``"""
     if not radius.environments:
         return counted(radius.units, "unit")
+    if not radius.units and not radius.objects:
+        return f"the settings of {counted(radius.environments, 'environment')}"
     where = f"on {counted(radius.clusters, 'cluster')} in " if radius.clusters > 1 else "in "
     where += counted(radius.environments, "environment")
     return f"{counted(radius.units, 'unit')} {where}"

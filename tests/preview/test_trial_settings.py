@@ -1,0 +1,124 @@
+"""A change of gati.yaml in a fleet: said once, at the line of gati.yaml that says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gati_gitops.preview.model import Level, Review
+from gati_gitops.preview.writers.gather import by_code
+from gati_gitops.preview.writers.text import write_text
+from tests.compile.kit import handler, module, project, tree_of
+from tests.preview.sides import found, reviewed
+
+NAMES = [f"unit-{number}" for number in range(8)]
+UNITS = {
+    f"{name}.yaml": handler(
+        name, f"v1.{number}.0", image=f"ghcr.io/acme/{name}:1.{number}.0", replicas=1 + number % 2
+    )
+    for number, name in enumerate(NAMES)
+}
+MIRROR = {"ghcr.io": "mirror.example"}
+
+
+def changed(before: dict[str, object], after: dict[str, object], **options: object) -> Review:
+    sides = [
+        {"gati.yaml": project({"prod": {"clusters": {"east": {}, "west": {}}, **more}}), **UNITS}
+        for more in (before, after)
+    ]
+    return reviewed(sides[0], sides[1], tree_of(sides[0]), **options)  # type: ignore[arg-type]
+
+
+def line_of(text: str, wanted: str) -> int:
+    return next(n for n, line in enumerate(text.splitlines(), 1) if wanted in line)
+
+
+def test_another_registry_is_one_change_of_all_units() -> None:
+    result = changed({}, {"registries": MIRROR})
+    (only,) = result.classes
+    assert only.units == len(NAMES) and not only.outliers
+    (image,) = only.fields
+    assert image.after == "mirror.example/acme/{unit}:{number}"
+
+
+def test_another_registry_is_said_once_for_all_units() -> None:
+    result = changed({}, {"registries": MIRROR})
+    told = {code: len(said) for code, said in by_code(result, Level.WARNING)}
+    # one and two pods restart: that is all in which units differ
+    assert told == {"image-registry": 1, "pods-restart": 2, "settings": 1}
+    assert not found(result, "image"), "the registry is all that changed, and that is said"
+
+
+def test_another_registry_is_the_doing_of_gati_yaml() -> None:
+    result = changed({}, {"registries": MIRROR})
+    places = {str(one.place) for one in result.findings if one.code != "blast-radius"}
+    assert len(places) == 1 and places.pop().startswith("gati.yaml:")
+
+
+@pytest.mark.parametrize(
+    "where", ["environment", "cluster"], ids=lambda where: f"hosts-of-the-{where}"
+)
+def test_hosts_of_the_settings_are_located_there(where: str) -> None:
+    routing = [
+        {"routing": {"hosts": hosts}} for hosts in (["a.example"], ["a.example", "b.example"])
+    ]
+    if where == "environment":
+        result = changed(*routing)
+    else:
+        result = changed(*({"clusters": {"east": one, "west": {}}} for one in routing))
+    places = {one.place for one in found(result, "host-added")}
+    (place,) = places
+    assert place is not None and place.file == "gati.yaml"
+    head = project({"prod": {"clusters": {"east": {}, "west": {}}, **routing[1]}})
+    if where == "environment":
+        assert place.line == line_of(head, "hosts:")
+    ((_, (said,)),) = by_code(result, Level.WARNING)
+    assert said.place == place and len(said.units) == len(NAMES)
+
+
+def test_hosts_of_the_unit_are_located_there() -> None:
+    settings = {
+        "gati.yaml": project(
+            {"prod": {"clusters": {"east": {}}, "routing": {"hosts": ["a.example"]}}}
+        )
+    }
+    base = {**settings, "users.yaml": handler()}
+    head = {**settings, "users.yaml": handler(hosts=["b.example"])}
+    result = reviewed(base, head, tree_of(base))
+    (one,) = found(result, "host-added")
+    assert str(one.place) == f"users.yaml:{line_of(head['users.yaml'], 'hosts')}:3"
+    back = reviewed(head, base, tree_of(head))
+    (one,) = found(back, "host-removed")
+    assert one.place is not None and one.place.file == "users.yaml"
+
+
+def test_a_cluster_that_comes_is_located_at_its_own_line() -> None:
+    result = changed({}, {"clusters": {"east": {}, "west": {}, "south": {}}})
+    (one,) = found(result, "cluster-added")
+    head = project({"prod": {"clusters": {"east": {}, "west": {}, "south": {}}}})
+    assert one.place is not None and one.place.line == line_of(head, "south")
+
+
+def test_settings_alone_leave_no_empty_headings() -> None:
+    result = changed({}, {"onDelete": "immediate"})
+    lines = write_text(result, width=100, colour=False).splitlines()
+    assert "0 units" not in lines[1]
+    assert lines[-1].strip() not in ("", "prod")
+
+
+def test_a_policy_that_only_lets_a_caller_in_opens_nothing_by_going() -> None:
+    settings = project({"prod": ["east"]})
+    base = {
+        "gati.yaml": settings,
+        "users.yaml": handler(modules=["db"]),
+        "db.yaml": module("db").replace("name: db\n", "name: db\n  namespace: shop\n", 1),
+    }
+    head = {**base, "users.yaml": handler()}
+    result = reviewed(base, head, tree_of(base))
+    gone = [
+        c.id.name
+        for _, _, unit in result.units()
+        for _, c in unit.all_objects()
+        if c.action == "delete"
+    ]
+    assert any("-from-users" in name for name in gone)
+    assert not found(result, "network-policy-removed")
