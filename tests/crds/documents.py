@@ -35,7 +35,7 @@ def values(draw: st.DrawFn, node: Node) -> Any:
         case "boolean":
             return draw(st.booleans())
         case "integer":
-            return draw(st.integers(node["minimum"], node["maximum"]))
+            return draw(st.integers(node.get("minimum", 0), node.get("maximum", 10**6)))
         case "string":
             return draw(texts(node))
         case "array":
@@ -101,7 +101,9 @@ def _changes(node: Node, value: Any):
     yield "a text\n"
     match node["type"]:
         case "integer":
-            yield from (node["minimum"] - 1, node["maximum"] + 1, True, "1")
+            yield from (True, "1")
+            yield from (node["minimum"] - 1,) if "minimum" in node else ()
+            yield from (node["maximum"] + 1,) if "maximum" in node else ()
         case "boolean":
             yield from ("true", 1)
         case "string":
