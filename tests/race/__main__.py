@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -21,8 +22,9 @@ def main() -> int:
     parser.add_argument("--by-people", type=int, default=20)
     parser.add_argument("--resets", type=int, default=20)
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Servers and writers end with us.
     os.nice(10)  # Others may be at work on this machine.
-    size = Size(args.writers, args.commits, args.by_people, args.resets, attempts=500, cap=5)
+    size = Size(args.writers, args.commits, args.by_people, args.resets, attempts=2000, cap=1)
     with tempfile.TemporaryDirectory(prefix="race-") as name:
         folder = Path(name)
         repositories = folder / "repositories"

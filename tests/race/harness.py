@@ -35,9 +35,9 @@ def operation(name: str):
 
 
 def writer(place: Place, number: int, size: Size, log: Path) -> None:
-    retry = Retry(
-        attempts=size.attempts, first=0.05, cap=size.cap, random=random.Random(number).random
-    )
+    # Who has lost often must not wait long as well, or those who have just won would win for ever.
+    chance = random.Random(number).random
+    retry = Retry(attempts=size.attempts, first=0.05, cap=size.cap, budget=3600, random=chance)
     with place.open() as repository, log.open("w", buffering=1) as said:
         for count in range(size.commits):
             name = f"w{number}-{count}"
@@ -90,6 +90,7 @@ def start(work) -> int:
     if child:
         return child
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         work()
         os._exit(0)
     except BaseException as error:  # noqa: BLE001

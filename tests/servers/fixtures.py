@@ -4,6 +4,7 @@
 """
 
 import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def web(tmp_path_factory, repositories, authority):
 
     from tests.servers.web import Web
 
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
     server = Web(tmp_path_factory.mktemp("web") / "web", repositories, authority)
     pygit2.settings.set_ssl_cert_locations(str(authority.file), None)
     yield server
