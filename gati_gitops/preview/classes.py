@@ -153,11 +153,25 @@ class _Finder:
                 together.setdefault((atom.role, frozenset(atom.where)), []).append(key)
         made = [self._class(keys) for keys in together.values()]
         made.sort(key=lambda c: (-len(c[0].targets), c[0].targets, c[0].kind, c[0].title))
-        kept = _without_strays(made)
+        kept = self._that_fold(_without_strays(made))
         outliers = self._outliers(kept)
         ids = {key: found.id for found, keys in kept for key in keys}
         classes = [replace(found, outliers=tuple(outliers.get(found.id, ()))) for found, _ in kept]
         return tuple(classes), ids
+
+    def _that_fold(self, made: Sequence[Made]) -> list[Made]:
+        """Without classes of whole objects that leave every unit more to say: a list of kinds of
+        which two units have the same tells nobody anything.
+        """
+        said = {key for _, keys in made for key in keys}
+        rest = {
+            _whose(spot.target) for spot in self.spots if any(key not in said for key in spot.atoms)
+        }
+        return [
+            (found, keys)
+            for found, keys in made
+            if found.fields or any(_whose(target) not in rest for target in found.targets)
+        ]
 
     def _class(self, keys: Sequence[str]) -> Made:
         atoms = [self._atoms[key] for key in keys]
@@ -218,6 +232,11 @@ def _without_strays(made: Iterable[Made]) -> list[Made]:
         if not found.fields or len(found.targets) * STRAY > most:
             kept.append((found, keys))
     return kept
+
+
+def _whose(target: Target) -> tuple[str, str, str, str]:
+    about = "" if target.unit else str(target.object)
+    return (target.environment, target.cluster, target.unit, about)
 
 
 def _order(target: Target) -> tuple[str, ...]:

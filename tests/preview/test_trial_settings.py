@@ -122,3 +122,21 @@ def test_a_policy_that_only_lets_a_caller_in_opens_nothing_by_going() -> None:
     ]
     assert any("-from-users" in name for name in gone)
     assert not found(result, "network-policy-removed")
+
+
+def test_a_cluster_that_comes_does_not_drown_in_classes() -> None:
+    """Objects that come are a class where that folds whole units, not where it only adds lines."""
+    other = {
+        "storefront.yaml": handler("other", modules=["db"], env={"A": "1"}),
+        "db.yaml": module("db"),
+    }
+    sides = [
+        {"gati.yaml": project({"prod": clusters}), "users.yaml": handler(), **other}
+        for clusters in (["east"], ["east", "west"])
+    ]
+    result = reviewed(sides[0], sides[1], tree_of(sides[0]))
+    assert not result.classes
+    alike = changed({}, {"clusters": {"east": {}, "west": {}, "south": {}}})
+    assert {one.units for one in alike.classes} >= {4}, "units that come alike are still folded"
+    notes = {code: len(said) for code, said in by_code(alike, Level.NOTE)}
+    assert notes["image"] == notes["rollout"] == 1

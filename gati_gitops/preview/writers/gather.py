@@ -127,17 +127,13 @@ def _abstract(text: str, unit: str) -> str:
 
 def _bare(text: str, unit: str, finding: Finding) -> str:
     """Without the names of the unit, of its version, and of an image that is called like it."""
-    text = _abstract(text, unit)
     if not unit:
         return text
-    name = unit.rpartition("/")[2].removeprefix("module-")
-    patterns = {rf"/{re.escape(name)}(?![\w.-])": "/{name}"}
-    for version in {target.version for target in finding.targets if target.version}:
+    for version in sorted({target.version for target in finding.targets if target.version}):
         for word, stands in ((version, "{version}"), (number_of(version), "{number}")):
-            patterns[rf"(?<![\w.]){re.escape(word)}(?!\w|\.\w)"] = stands
-    for pattern, stands in patterns.items():
-        text = re.sub(pattern, stands, text)
-    return text
+            text = re.sub(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\w)", stands, text)
+    name = unit.rpartition("/")[2].removeprefix("module-")
+    return re.sub(rf"/{re.escape(name)}(?![\w.-])", "/{name}", _abstract(text, unit))
 
 
 def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
