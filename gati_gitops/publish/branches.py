@@ -168,10 +168,11 @@ def wants(changes: Changes) -> str:
 
 def _strong(changes: Changes) -> set[str]:
     """The paths that count: records follow the others, unless there are no others."""
-    return {path for path in changes if not _is_record(path)} or set(changes)
+    return {path for path in changes if not is_record(path)} or set(changes)
 
 
-def _is_record(path: str) -> bool:
+def is_record(path: str) -> bool:
+    """Whether a file only tells what was published."""
     parts = path.split("/", 3)
     return parts[0] == "overlays" and parts[2:3] == ["sources"]
 

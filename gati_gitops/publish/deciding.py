@@ -30,6 +30,9 @@ from gati_gitops.tree import Changes, Overlay
 
 Verb = Literal["hold", "release", "reject", "rollback", "retire"]
 
+_STATE = ("/unit.yaml", "/rollout.yaml")
+"""What no cluster sees."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -202,8 +205,7 @@ class _Commits:
     def _environment(self, chain: _Chain, env: str, outcomes: Mapping[Where, Outcome]) -> None:
         made = recompile(self.output, outcomes)
         changes: Changes = dict(self.adopted.changes.get(env, {}))
-        settings = self.output.settings(env)
-        direct = (settings.get("modes") or {}).get(self.mode, "direct") == "direct"
+        direct = self._is_direct(env, made.changes)
         if changes and not (direct and made.changes):
             changed = change_set(env, chain.last, changes)
             text = message(changed, self._origin(changes))
@@ -218,6 +220,13 @@ class _Commits:
             self.steps.append(Step(env, changes, changed, text, chain.put(changes)))
         else:
             self.offers.append(Offer(env, "", Step(env, changes, changed, text)))
+
+    def _is_direct(self, env: str, changes: Changes) -> bool:
+        """Whether nobody needs to approve it. A hold that ends may publish what came meanwhile."""
+        modes = self.output.settings(env).get("modes") or {}
+        publishes = not all(path.endswith(_STATE) for path in changes)
+        wanted = ["hold", "publish"] if self.mode == "hold" and publishes else [self.mode]
+        return all(modes.get(mode, "direct") == "direct" for mode in wanted)
 
     def _told(self, changed: ChangeSet, changes: Changes) -> str:
         wish = self.wish

@@ -19,6 +19,7 @@ from gati_gitops.ledger.fold import Outcome
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.publish.changes import ChangeSet, change_set
+from gati_gitops.publish.definitions import breaking_crds
 from gati_gitops.publish.guards import Allowed, Input, guard
 from gati_gitops.publish.hydrator import FILE as HYDRATOR
 from gati_gitops.publish.hydrator import hydrator_metadata, hydrator_note
@@ -73,6 +74,12 @@ class Request:
     def root(self) -> str:
         root = self.project.spec.output.root
         return "" if root == "." else root
+
+    @property
+    def environments(self) -> list[str]:
+        """Those that it is about."""
+        chosen = self.narrowed.environments
+        return [env for env in self.project.spec.environments if not chosen or env in chosen]
 
     def origin(self, decision: str) -> Origin:
         wants = self.project.spec.commits.argocd
@@ -168,6 +175,8 @@ class _Work:
     """Whether everything was compiled, and not only what changed."""
     chain: GitSnapshot = field(init=False)
     tree: str = field(init=False)
+    gated: dict[str, list[str]] = field(default_factory=dict)
+    """Environments that would change directly, but for what breaks in their CRDs."""
 
     def run(self, branches: Branches) -> Prepared:
         request = self.request
@@ -178,6 +187,7 @@ class _Work:
             for part in parts
         }
         self._guard(changed)
+        self.gated = {part.environment: why for part in parts if (why := self._breaks(part))}
         steps: list[Step] = []
         offered: list[Part] = []
         for part in parts:
@@ -187,9 +197,9 @@ class _Work:
         if loose:
             steps.append(self._step("", loose, ()))
         offers = [offer for part in offered for offer in self._offers(part)]
-        notes = [*self.adopted.notes, *self._notes(changed.values())]
-        modes = request.project.spec.environments
-        offering = [env for env, settings in modes.items() if settings.modes.publish != "direct"]
+        gates = [note for notes in self.gated.values() for note in notes]
+        notes = [*self.adopted.notes, *gates, *self._notes(changed.values())]
+        offering = [env for env in request.environments if self._waits(env)]
         return Prepared(
             tuple(steps),
             tuple(offers),
@@ -203,9 +213,8 @@ class _Work:
 
     def _environment(self, part: Part, changed: ChangeSet, offered: list[Part]) -> list[Step]:
         env = part.environment
-        mode = self.request.project.spec.environments[env].modes.publish
         nothing_yet = not self.tip.commit and self.chain is self.before
-        if mode == "direct" or nothing_yet:  # a pull request needs something to be compared with
+        if not self._waits(env) or nothing_yet:  # a pull request needs something to compare with
             return self._direct(part, changed)
         silent = quiet(part, changed)
         if silent is part or not silent.changes:
@@ -238,6 +247,8 @@ class _Work:
     def _offers(self, part: Part) -> list[Offer]:
         """One offer per group, each on the tip that the direct commits leave."""
         groups = sorted(part.groups) or [""]
+        if self.request.project.spec.commits.hydrator:  # one branch of the environment holds all
+            groups = [WHOLE]
         found: list[Offer] = []
         for group in groups:
             mine = part if len(groups) == 1 else self._compiled_alone(part, group)
@@ -343,6 +354,23 @@ class _Work:
         }
 
     # -- small things ----------------------------------------------------------------------------
+
+    def _waits(self, env: str) -> bool:
+        """Whether changes of an environment need an approval."""
+        mode = self.request.project.spec.environments[env].modes.publish
+        return mode != "direct" or env in self.gated
+
+    def _breaks(self, part: Part) -> list[str]:
+        """What makes a protected environment wait."""
+        env = part.environment
+        if not self.request.project.spec.environments[env].protected:
+            return []
+        found = breaking_crds(self.before, part.changes, env)
+        why = {
+            f"{change.crd} {change.version} {change.path}: {change.why}": None
+            for _, change in found
+        }
+        return [f"{env} is protected, and this breaks its CRDs, so it waits: {one}" for one in why]
 
     def _with_adopted(self, part: Part) -> Part:
         mine = self.adopted.changes.get(part.environment, {})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gati_gitops.errors import Problem
 from gati_gitops.forge.model import Forge
-from gati_gitops.publish.branches import PREFIX
+from gati_gitops.publish.branches import PREFIX, environment_of
 from gati_gitops.publish.prepare import Offer, Prepared, Request, Step, prepare
-from gati_gitops.publish.promoter import NOTES, propose_next
+from gati_gitops.publish.promoter import NEXT, NOTES, next_branch, propose_next
 from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
 from gati_gitops.publish.reverts import Undone
 from gati_gitops.repo.commit import Draft
@@ -121,12 +121,25 @@ def prepared_on(request: Request, repository: Repository, tip: Tip) -> Prepared:
     """What a publish comes to on a tip, with what people undid since our last commit."""
 
     def branches() -> list[GitSnapshot]:
-        names = repository.branches(PREFIX)
+        names = [*repository.branches(PREFIX), *repository.seen(f"{tip.branch}{NEXT}/")]
         return [repository.tip_of(name).snapshot(request.root) for name in names]
 
     if request.trust is not None:
         request.trust(repository, tip)
-    return prepare(request, tip, undone_on(repository, tip, request.root), branches)
+    standing = _standing(request, repository, tip)
+    prepared = prepare(request, tip, undone_on(repository, tip, request.root), branches)
+    offering = [env for env in request.environments if env in {*prepared.offering, *standing}]
+    return replace(prepared, offering=tuple(offering))
+
+
+def _standing(request: Request, repository: Repository, tip: Tip) -> set[str]:
+    """Environments with something on offer: where none is made any more, it must not stay so."""
+    if request.project.spec.commits.hydrator:
+        heads = repository.seen(f"{tip.branch}{NEXT}/")
+        named = {env: next_branch(tip.branch, env, request.root) for env in request.environments}
+        return {env for env, name in named.items() if name in heads}
+    heads = repository.seen(f"{PREFIX}{request.source}/")
+    return {environment_of(name, request.source) for name in heads}
 
 
 def undone_on(repository: Repository, tip: Tip, root: str) -> dict[str, Undone]:

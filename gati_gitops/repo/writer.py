@@ -12,7 +12,7 @@ commits are sent again: a second copy of them cannot come to be.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -28,7 +28,16 @@ from gati_gitops.repo.settle import landed
 from gati_gitops.repo.steps import step
 from gati_gitops.repo.trees import write_tree
 
-__all__ = ["Draft", "Retry", "Signature", "Written", "delete_branch", "push_branch", "write"]
+__all__ = [
+    "Draft",
+    "Retry",
+    "Signature",
+    "Written",
+    "delete_branch",
+    "push_branch",
+    "write",
+    "write_notes",
+]
 
 Propose = Callable[[Tip], Sequence[Draft]]
 """What should come on top of a tip. Asked again when the tip has moved; nothing ends the work."""
@@ -94,6 +103,19 @@ def delete_branch(
 ) -> None:
     """Take a branch of our own away, if it still is at ``expected_old``: Lost otherwise."""
     _move(repository, Move(f"{HEADS}{branch}", expected_old, ""), retry or Retry())
+
+
+def write_notes(
+    repository: Repository,
+    ref: str,
+    notes: Mapping[str, bytes],
+    *,
+    author: Signature,
+    retry: Retry | None = None,
+    clock: Clock = time.time,
+) -> None:
+    """Put notes on commits that are there already; those that are the same are not written."""
+    _write_notes(repository, ref, notes, _Hand(author, author, None, clock), retry or Retry())
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +218,7 @@ class _Writing:
         move = Move(f"{HEADS}{tip.branch}", chain.base, chain.commits[-1])
         step("before-swap")
         try:
-            left = self._repository.side.swap(move, *self._note_moves(chain))
+            left = self._repository.side.swap(move, *self._note_moves(chain.notes))
         except Unclear as error:
             self._sent.append(chain)
             self._final = None if isinstance(error.cause, Transient) else error.cause
@@ -209,33 +231,15 @@ class _Writing:
         if left:
             self._write_notes(chain)
 
-    def _note_moves(self, chain: _Chain) -> list[Move]:
-        if not chain.notes or not self._note_ref:
+    def _note_moves(self, notes: Mapping[str, bytes]) -> list[Move]:
+        if not self._note_ref:
             return []
-        ref, side = self._note_ref, self._repository.side
-        old = self._repository.heads().ref(ref)
-        if old:
-            side.bring(ref, old)
-        objects = Objects(side.git)
-        when, who = int(self._hand.clock()), self._hand.committer
-        new = add_notes(objects, old, chain.notes, committer=who, time=when)
-        objects.flush()
-        return [] if new == old else [Move(ref, old, new)]
+        return _note_moves(self._repository, self._note_ref, notes, self._hand)
 
     def _write_notes(self, chain: _Chain) -> None:
         """Notes that did not get in together with what they are about."""
-        for attempt in range(1, self._retry.attempts + 1):
-            try:
-                moves = self._note_moves(chain)
-                if not moves or not self._repository.side.swap(*moves):
-                    return
-            except (Lost, Transient, Unclear):
-                pass
-            self._retry.sleep(self._retry.pause(attempt))
-        raise Outside(
-            f"the commits are on the branch of {self._repository.address}, but their notes are not",
-            remedy=f"look who else writes to {self._note_ref}",
-        )
+        if self._note_ref:
+            _write_notes(self._repository, self._note_ref, chain.notes, self._hand, self._retry)
 
     def _last_look(self, attempt: int, error: GatiError) -> Written:
         """No more attempts; yet what was sent before may have arrived."""
@@ -277,6 +281,38 @@ def _commits(tip: Tip, drafts: Sequence[Draft], hand: _Hand, *, durable: bool) -
         made.append(parent)
     tip.objects.flush(durable=durable)
     return tuple(made)
+
+
+def _note_moves(
+    repository: Repository, ref: str, notes: Mapping[str, bytes], hand: _Hand
+) -> list[Move]:
+    if not notes:
+        return []
+    side = repository.side
+    old = repository.heads().ref(ref)
+    if old:
+        side.bring(ref, old)
+    objects = Objects(side.git)
+    new = add_notes(objects, old, notes, committer=hand.committer, time=int(hand.clock()))
+    objects.flush()
+    return [] if new == old else [Move(ref, old, new)]
+
+
+def _write_notes(
+    repository: Repository, ref: str, notes: Mapping[str, bytes], hand: _Hand, retry: Retry
+) -> None:
+    for attempt in range(1, retry.attempts + 1):
+        try:
+            moves = _note_moves(repository, ref, notes, hand)
+            if not moves or not repository.side.swap(*moves):
+                return
+        except (Lost, Transient, Unclear):
+            pass
+        retry.sleep(retry.pause(attempt))
+    raise Outside(
+        f"the commits are on the branch of {repository.address}, but their notes are not",
+        remedy=f"look who else writes to {ref}",
+    )
 
 
 def _move(repository: Repository, move: Move, retry: Retry) -> None:

@@ -251,20 +251,60 @@ def test_publish_on_a_real_forge_from_the_command_line(gitea_server, tmp_path, m
     assert run(["verify", str(world.specs), "--repo", url, "--branch", BRANCH]) == 0
 
 
+NEXT = "main-next/overlays/prod"
+
+
+def noted(world, branch):
+    note = git(world.output, "notes", "--ref=hydrator.metadata", "show", world.tip(branch))
+    return json.loads(note)["drySha"]
+
+
 def test_for_gitops_promoter_the_offer_is_a_branch(tmp_path):
     world = World(tmp_path)
     settings = canary(TWO, commits={"hydrator": True})
     commit = world.merge({"gati.yaml": settings, "users.yaml": handler()})
     done = world.publish()
-    assert [(pull.branch, pull.outcome) for pull in done.pulls] == [("main-next", "opened")]
+    assert [(pull.branch, pull.outcome) for pull in done.pulls] == [(NEXT, "opened")]
     told = json.loads(world.tree()["overlays/dev/hydrator.metadata"])
     assert told["drySha"] == commit
-    offered = world.tree("main-next")
+    offered = world.tree(NEXT)
     assert json.loads(offered["overlays/prod/hydrator.metadata"])["drySha"] == commit
-    note = git(world.output, "notes", "--ref=hydrator.metadata", "show", world.tip())
-    assert json.loads(note) == {"drySha": commit}
-    head = world.tip("main-next")
+    for branch in ("main", NEXT):
+        assert noted(world, branch) == commit
+    head = world.tip(NEXT)
     assert [pull.outcome for pull in world.publish().pulls] == ["unchanged"]
-    assert world.tip("main-next") == head
+    assert world.tip(NEXT) == head
     git(world.output, "update-ref", "refs/heads/main", head)
     assert world.verify().differences == ()
+
+
+def test_the_promoter_hears_of_specs_that_change_nothing(tmp_path):
+    world = World(tmp_path)
+    settings = canary(TWO, commits={"hydrator": True})
+    world.release({"gati.yaml": settings, "users.yaml": handler()})
+    head = world.tip(NEXT)
+    commit = world.merge({"README.md": "Words."})
+    assert [pull.outcome for pull in world.publish().pulls] == ["unchanged"]
+    assert (world.tip(NEXT), noted(world, NEXT)) == (head, commit)
+
+
+def test_the_promoters_branch_is_of_one_environment_however_it_is_grouped(tmp_path):
+    world = World(tmp_path)
+    stage = {"clusters": {"stage": {}}, "modes": {"publish": "pull-request"}}
+    settings = canary(
+        {"dev": ["dev-1"], "stage": stage, "prod": PROD},
+        commits={"hydrator": True},
+        pullRequests={"groupBy": "namespace"},
+    )
+    files = {"users.yaml": handler(), "pay.yaml": handler("pay", namespace="bank")}
+    done = world.release({"gati.yaml": settings, **files})
+    assert {pull.branch for pull in done.pulls} == {NEXT, "main-next/overlays/stage"}
+    offered = world.tree(NEXT)
+    units = offered["overlays/prod/east/kustomization.yaml"].decode()
+    assert "shop" in units and "bank" in units
+    assert not any(path.startswith("overlays/stage/") for path in offered)
+    # a publish to one environment leaves the others' branches
+    head = world.tip(NEXT)
+    done = world.release({"users.yaml": handler(version="v2")}, env="stage")
+    assert [pull.branch for pull in done.pulls] == ["main-next/overlays/stage"]
+    assert world.tip(NEXT) == head
