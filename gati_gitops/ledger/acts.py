@@ -75,13 +75,14 @@ def release(policy: Policy, stored: Stored, elsewhere: Mapping[Key, str] | None 
 def _started(policy: Policy, stored: Stored, ledger: Ledger, pending: list[Entry]) -> Outcome:
     """Start what waits for promotion, by a person's decision."""
     here = replace(policy, promoted=False)
-    wanted = stored.plan.wanted
+    before, wanted = ledger, stored.plan.wanted
+    ledger = with_changed(ledger, pending, lambda e: replace(e, paused=False))
     if wanted is not None and len(pending) == len(ledger.entries):
         # nothing of it was ever here: as on a unit's first publish
         first = replace(ledger, target=wanted.target).with_entries(seed(here, wanted))
         return decided(policy, stored, first)
     outcome = refold(here, stored, ledger)
-    if outcome.ledger.entries == ledger.entries:
+    if outcome.ledger.entries in (before.entries, ledger.entries):
         rolling = f"{ledger.rolling.id} is" if ledger.rolling else "others are"
         raise Refused(
             f"{names(pending)} of {stored.plan.unit} waits its turn: {rolling} being rolled out",

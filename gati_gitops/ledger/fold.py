@@ -173,7 +173,7 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
         if objection is not None:
             objections.append(objection)
         else:
-            waiting.append(Entry(version.id, version.digest, Phase.PENDING))
+            waiting.append(_waiting(version, ledger))
     frozen = ledger.with_entries([*live, *waiting])
     plan = replace(
         stored.plan,
@@ -200,11 +200,12 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
             objections.append(refused)
             continue
         target = version.id == wanted.target
-        entry, waits = _step(policy, version, entry, target=target, busy=busy)
+        paused = _waiting(version, ledger).paused
+        entry, waits = _step(policy, version, entry, target=target, busy=busy, paused=paused)
         if entry is not None:
             entries[version.id] = entry
         if waits:
-            pending.append(Entry(version.id, version.digest, Phase.PENDING))
+            pending.append(_waiting(version, ledger))
     if not busy and _may_start(wanted.target, entries, pending):
         ledger = replace(ledger, target=wanted.target)
     ledger = ledger.with_entries([*entries.values(), *pending])
@@ -214,12 +215,24 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     return followed(wanted, ledger, stored, tuple(objections), _unheard(wanted, ledger))
 
 
+def _waiting(version: PlannedVersion, ledger: Ledger) -> Entry:
+    """A version that waits; one that people paused stays so."""
+    paused = any(e.key == version.key and e.paused for e in ledger.entries)
+    return Entry(version.id, version.digest, Phase.PENDING, paused=paused)
+
+
 def _step(
-    policy: Policy, version: PlannedVersion, entry: Entry | None, *, target: bool, busy: bool
+    policy: Policy,
+    version: PlannedVersion,
+    entry: Entry | None,
+    *,
+    target: bool,
+    busy: bool,
+    paused: bool,
 ) -> tuple[Entry | None, bool]:
     """What stands in the ledger of a version, and whether the version waits beside that."""
     new = Entry(version.id, version.digest, Phase.STARTING, revoked=_judged(entry))
-    waits = policy.promoted or (target and busy)  # of targets only the newest waits
+    waits = paused or policy.promoted or (target and busy)  # of targets only the newest waits
     if entry is None:
         return (None, True) if waits else (new, False)
     if version.digest in entry.revoked:
@@ -227,7 +240,7 @@ def _step(
     if version.release and entry.digest != version.digest:
         if entry.barred or entry.phase is Phase.REMOVED:
             return (entry, target) if waits or not target else (new, False)
-        if policy.promoted:
+        if policy.promoted or paused:
             return entry, True
         entry = _revised(entry, version)
     if _comes_back(policy, version, entry, target=target, busy=busy):
@@ -363,6 +376,8 @@ def _unheard(wanted: UnitPlan, ledger: Ledger) -> tuple[str, ...]:
             found.append(f"{version.id}: this revision was rejected, so the one before it stays")
         elif entry is not None and entry.barred and version.id == wanted.target:
             found.append(f"{version.id} was rejected, so it is not rolled out")
+        elif _waiting(version, ledger).paused:
+            found.append(f"{version.id} waits: it starts when a person releases the unit")
     return tuple(found)
 
 

@@ -62,6 +62,8 @@ class Entry:
     """Judged bad, though it is Parked or Removed by now, or serves until the way back is ready."""
     revoked: tuple[str, ...] = ()
     """Digests of other revisions that were judged bad: the specs may name them in vain."""
+    paused: bool = False
+    """Pending, and it was so when people rolled back: it starts when a person says so."""
     handed_over: bool = False
     """Somebody else holds the live replica count, so that Git may let go of it."""
 

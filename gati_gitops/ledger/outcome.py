@@ -117,6 +117,7 @@ def _decided(ledger: Ledger) -> str:
     entries = [
         f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image}"
         f" {e.rejected} {e.handed_over} {' '.join(e.revoked)}".rstrip()
+        + " paused" * e.paused
         for e in ledger.entries
     ]
     return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])

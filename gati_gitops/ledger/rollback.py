@@ -52,8 +52,17 @@ def rollback(policy: Policy, stored: Stored, version: str = "") -> Outcome:
     if to is active and (rolling is None or ledger.returning is not None):
         if not to.previous:
             return unchanged(policy, stored, f"{to.id} serves already")
-        return decided(policy, stored, with_changed(ledger, [to], _revision_before))
-    return decided(policy, stored, *_left(stored, ledger, to))
+        ledger = _paused(policy, with_changed(ledger, [to], _revision_before))
+        return decided(policy, stored, ledger)
+    return decided(policy, stored, *_left(stored, _paused(policy, ledger), to))
+
+
+def _paused(policy: Policy, ledger: Ledger) -> Ledger:
+    """What was queued behind the version that is left does not start unasked in its place."""
+    if policy.promoted:  # it waits for evidence anyway
+        return ledger
+    waiting = [e for e in ledger.entries if e.phase is Phase.PENDING]
+    return with_changed(ledger, waiting, lambda e: replace(e, paused=True))
 
 
 def _left(stored: Stored, ledger: Ledger, to: Entry) -> tuple[Ledger, str]:
@@ -154,6 +163,8 @@ def _already(stored: Stored, ledger: Ledger) -> str:
         gone = f"{target.id} is rejected already"
     elif active.revoked and not active.previous and all(v.key != active.key for v in wanted):
         gone = f"the last revision of {active.id} is rejected already"
+    elif waits := names(e for e in ledger.entries if e.paused):
+        gone = f"it was rolled back already, {waits} waits"
     else:
         return ""
     return f"{gone}, and {active.id} serves; to go further back, name the version"

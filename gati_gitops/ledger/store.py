@@ -256,6 +256,7 @@ def _entry_data(entry: Entry) -> Data:
             "image": entry.image,
             "rejected": entry.rejected or None,
             "revoked": list(entry.revoked),
+            "paused": entry.paused or None,
             "handedOver": entry.handed_over or None,
         }
     )
@@ -340,6 +341,7 @@ def _entry_from(data: Any) -> Entry:
         image=_text(data, "image", ""),
         rejected=data.get("rejected", False) is True,
         revoked=tuple(_texts(data.get("revoked", []))),
+        paused=data.get("paused", False) is True,
         handed_over=data.get("handedOver", False) is True,
     )
 

@@ -158,7 +158,7 @@ def _rows(row: Standing, clusters: list[str], now: float) -> Iterable[tuple[Row,
 
 def _phase(entry: Entry) -> str:
     bad = entry.barred and entry.phase is not Phase.REJECTED
-    return f"{entry.phase}{' (rejected)' * bad}"
+    return f"{entry.phase}{' (rejected)' * bad}{' (paused)' * entry.paused}"
 
 
 def _age(since: Since | None, now: float) -> str:

@@ -73,7 +73,7 @@ def test_a_foreign_file_is_refused_until_it_is_discarded(deploy: Path, capsys: C
 
 def test_another_version_is_refused_until_upgrade(deploy: Path, capsys: Capture) -> None:
     before = files(deploy)
-    record = deploy / "overlays/prod/sources/shop/default.yaml"
+    record = deploy / "overlays/prod/sources/shop/all.yaml"
     record.write_text(record.read_text().replace("compiler: ", "compiler: 9"))
     assert compiled() == 5
     assert "--upgrade" in capsys.readouterr().err

@@ -516,6 +516,27 @@ def test_rollback_of_a_split_moves_only_the_share_that_is_left():
     settled(files, back)
 
 
+def test_what_was_queued_behind_what_is_left_waits_for_a_person():
+    _, tree = after_two()
+    files = files_of(version="v3")
+    tree = tree_of(files, tree)
+    assert phases(tree)["v3"] == ("Pending", 0)
+    back = acted(tree, acts.rollback)
+    assert phases(back) == {"v1": ("Active", 100), "v2": ("Rejected", 0), "v3": ("Pending", 0)}
+    settled(files, back)
+    assert acted(back, acts.rollback) == back, "and is not rejected for being next"
+    assert any("releases" in note for p in compiled(files, back).units for note in p.outcome.notes)
+    held = acted(back, acts.hold, "audit")
+    settled(files, held)
+    assert phases(acted(held, acts.lift))["v3"] == ("Pending", 0)
+    free = acted(back, acts.release)
+    assert phases(free)["v3"] == ("Starting", 0)
+    settled(files, free)
+    # a newer version starts as usual, in its place
+    newer = tree_of(files_of(version="v4"), back)
+    assert phases(newer) == {"v1": ("Active", 100), "v2": ("Rejected", 0), "v4": ("Starting", 0)}
+
+
 def test_rollback_works_on_a_held_unit_and_keeps_the_hold():
     files, tree = after_two(v1=("Active", 50), v2=("Canary", 50))
     held = acted(tree, acts.hold, "incident")
