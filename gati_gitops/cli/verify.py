@@ -66,7 +66,7 @@ def command(
 
             require(repository, tip, os.environ)
         where = f"{repository.address}, branch {repository.branch}"
-    _say(found, where, format)
+    _say(found, where, format, "" if root == "." else f"{root}/")
     return 1 if found.differences else 0
 
 
@@ -95,15 +95,15 @@ def _specs_at(specs: str, loaded: Specs) -> Callable[[str], Specs]:
     return at
 
 
-def _say(found: Verified, where: str, format: str) -> None:
+def _say(found: Verified, where: str, format: str, root: str) -> None:
     if format == "json":
-        click.echo(json.dumps(_data(found), indent=2))
+        click.echo(json.dumps(_data(found, root), indent=2))
         return
     for difference in found.differences:
-        click.echo(f"{difference.what:8} {difference.path}")
+        click.echo(f"{difference.what:8} {root}{difference.path}")
     for env, records in found.records.items():
         commits = sorted({record.commit[:12] or "the given specs" for record in records})
-        click.echo(f"{env}: held against {', '.join(commits)}", err=True)
+        click.echo(f"{env}: compared with {', '.join(commits)}", err=True)
     number = len(found.differences)
     if number:
         click.echo(f"{number} path{'s' * (number != 1)} in {where} not as compiled", err=True)
@@ -111,12 +111,12 @@ def _say(found: Verified, where: str, format: str) -> None:
         click.echo(f"{where}: exactly what the specs and ledgers say", err=True)
 
 
-def _data(found: Verified) -> dict[str, Any]:
+def _data(found: Verified, root: str) -> dict[str, Any]:
     return {
         "format": 1,
         "same": not found.differences,
         "differences": [
-            {"environment": d.environment, "path": d.path, "what": d.what}
+            {"environment": d.environment, "path": f"{root}{d.path}", "what": d.what}
             for d in found.differences
         ],
         "commits": {

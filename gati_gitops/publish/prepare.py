@@ -18,6 +18,7 @@ from gati_gitops.errors import Problem
 from gati_gitops.ledger.fold import Outcome
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.model import UnitPlan
+from gati_gitops.plan.naming import UnitId
 from gati_gitops.publish.changes import ChangeSet, change_set
 from gati_gitops.publish.definitions import breaking_crds
 from gati_gitops.publish.guards import Allowed, Input, guard
@@ -422,10 +423,17 @@ class _Work:
             env: settings.deletion_budget or project.deletion_budget
             for env, settings in project.environments.items()
         }
+        guard(changed.values(), budgets, self.request.allowed, self._input())
+
+    def _input(self) -> Input | None:
+        """How many units there are, if that is known."""
+        if not self.whole:
+            return None
         wanted = sum(placed.linked is not None for placed in self.compilation.units)
-        stored = sum(placed.linked is None for placed in self.compilation.units)
-        count = Input(self.request.source, wanted, stored)
-        guard(changed.values(), budgets, self.request.allowed, count if self.whole else None)
+        stored: set[UnitId] = set()
+        for env in () if wanted else self.request.environments:  # else nobody asks
+            stored |= {plan.unit for plan in self._stored(env)}
+        return Input(self.request.source, wanted, len(stored))
 
     def _outcomes(self) -> list[Outcome]:
         return [placed.outcome for placed in self.compilation.units]

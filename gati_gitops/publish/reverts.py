@@ -30,6 +30,10 @@ class Undone:
     def reason(self) -> str:
         return f"reverted by {self.author} in {self.commit[:12]}"
 
+    @property
+    def deletion(self) -> str:
+        return f"deleted by {self.author} in {self.commit[:12]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
@@ -73,12 +77,13 @@ def _adopted(output: Output, undone: Mapping[str, Undone]) -> Iterator[tuple[str
         if stored is None:
             continue
         ledger = stored.ledger or recovered(stored)
-        hold = ledger.hold if stored.ledger and ledger.hold else found.reason
+        why = found.reason if stored.ledger else f"its ledger was {found.deletion}"
+        hold = ledger.hold if stored.ledger and ledger.hold else why
         seq = max(found.highest, ledger.seq) + 1
         ledger = replace(ledger, seq=seq, key=f"undo-{found.commit[:7]}", hold=hold)
         fresh = dump_ledger(ledger, stored.plan.files)
         content = output.with_comments(path, fresh) if stored.ledger else fresh
-        yield path, env, content, f"{stored.plan.unit} on {cluster} is held: {hold}"
+        yield path, env, content, f"{stored.plan.unit} in {env} on {cluster}: held: {hold}"
 
 
 def _read(output: Output, env: str, cluster: str, key: UnitKey) -> Stored | None:

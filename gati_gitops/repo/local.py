@@ -114,6 +114,8 @@ def _open(address: Address) -> pygit2.Repository:
                 remedy=f"`git config --global --add safe.directory {address.url}` says that you do",
             ) from None
         what = "is no Git repository" if Path(address.url).exists() else "is not there"
-        raise Outside(
-            f"{address} {what}", remedy=f"`git init --bare {address.url}` makes an empty one"
-        ) from None
+        remedy = f"`git init --bare {address.url}` makes an empty one"
+        if around := pygit2.discover_repository(address.url):
+            top = pygit2.Repository(around).workdir or around
+            remedy = f"it is a folder of the repository {Path(top)}: give that"
+        raise Outside(f"{address} {what}", remedy=remedy) from None

@@ -169,7 +169,7 @@ def test_a_rollback_is_undone_by_one_revert_and_held(world, say):
     world.revert()
     code, out, _ = say("reject", "shop/users", "v2", "--env", "staging")
     assert code == 0
-    assert "is held: reverted by Ada" in out, "whoever comes next adopts it"
+    assert "held: reverted by Ada" in out, "whoever comes next adopts it"
     assert world.phases() == {"v1": ("Active", 50), "v2": ("Canary", 50)}
     assert world.ledger().hold.startswith("reverted by Ada")
     assert world.ledger().seq == seq + 2

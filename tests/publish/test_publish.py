@@ -191,12 +191,12 @@ def test_a_release_folder_goes_in_a_later_commit_when_nobody_names_it(world):
 def test_a_release_folder_stays_while_an_open_branch_names_it(world):
     world.release(specs(users=handler()))
     world.release({"users.yaml": handler(env={"A": "1"})})
-    git(world.output, "branch", "gati/shop/prod", "main")
+    git(world.output, "branch", "gati/bank/prod", "main")
     second = {p for p in world.tree() if p.startswith("base/")}
     world.release({"users.yaml": handler(env={"A": "2"})})
     world.publish()
     assert second <= world.tree().keys()
-    git(world.output, "branch", "-D", "gati/shop/prod")
+    git(world.output, "branch", "-D", "gati/bank/prod")
     world.publish()
     assert not second <= world.tree().keys()
 

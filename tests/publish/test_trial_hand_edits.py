@@ -67,3 +67,17 @@ def test_a_ledger_that_nobody_can_read_stops_its_own_unit_alone(world):
         with pytest.raises(Refused) as refused:
             decide()
         assert path in refused.value.message
+
+
+def test_a_ledger_that_was_deleted_is_told_once_and_as_that(world):
+    world.release(two())
+    world.by_hand(lambda place: (place / UNIT / "rollout.yaml").unlink())
+    (note,) = world.publish().prepared.notes
+    assert note.startswith("shop/users in prod on east: held: its ledger was deleted by Ada in ")
+
+
+def test_specs_without_any_unit_are_counted_by_units(world):
+    world.release(two(canary({"prod": {"clusters": {"east": {}, "west": {}}}})))
+    world.merge({"users.yaml": None, "carts.yaml": None})
+    with pytest.raises(Refused, match="the output has 2 units of the source"):
+        world.publish()

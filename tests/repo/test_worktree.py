@@ -179,5 +179,6 @@ def test_a_folder_that_is_no_repository(tmp_path):
 
 
 def test_a_folder_inside_of_a_repository_is_not_taken_for_it(tree):
-    with pytest.raises(Outside, match="is no Git repository"):
+    with pytest.raises(Outside, match="is no Git repository") as refused:
         open_repository(parse(str(tree / "base")))
+    assert refused.value.remedy == f"it is a folder of the repository {tree}: give that"
