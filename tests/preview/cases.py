@@ -286,6 +286,18 @@ CASES: dict[str, Case] = {
         {"gati.yaml": PLAIN, "users.yaml": handler(modules=["db"]), "db.yaml": module()},
         {"gati.yaml": PLAIN, "users.yaml": handler(modules=["db"]), "db.yaml": module(port=6000)},
     ),
+    "module-of-another-namespace": Case(
+        {
+            "gati.yaml": PLAIN,
+            "users.yaml": handler(namespace="accounts", modules=["shop/db"]),
+            "db.yaml": module(),
+        },
+        {
+            "gati.yaml": PLAIN,
+            "users.yaml": handler(namespace="accounts", modules=["shop/db"]),
+            "db.yaml": module(port=6000),
+        },
+    ),
     # -- who may reach what
     "egress": one(CANARY, handler(), handler(egress=[{"to": "internet", "ports": [443]}])),
     "egress-anywhere": one(CANARY, handler(), handler(egress=[{"to": "anywhere"}])),

@@ -158,12 +158,12 @@ def test_both_sides_wrong(here: Path, capsys: Capture):
 
 
 def test_what_only_shows_among_documents_is_told_with_its_side(here: Path, capsys: Capture):
-    write(
-        here / "new", {"more.yaml": handler("more", handlerPath="/orders", namespace="elsewhere")}
-    )
-    assert run(["preview", "--base", "old", "--head", "new"]) == 3
+    """Even if the other document is the same on both sides, and in another namespace."""
+    more = handler("more", handlerPath="/orders", namespace="elsewhere")
+    write(here / "more", {**BASE, "more.yaml": more})
+    assert run(["preview", "--base", "old", "--head", "more"]) == 3
     err = capsys.readouterr().err
-    assert "the specs of the head, new, are wrong" in err
+    assert "the specs of the head, more, are wrong" in err
     assert "path-taken" in err
 
 

@@ -13,13 +13,15 @@ from typing import Any
 import jsonschema
 import pytest
 
+from gati_gitops.errors import SpecsInvalid
 from gati_gitops.preview.codes import CODES
 from gati_gitops.preview.meaning.totals import Prices
 from gati_gitops.preview.model import ObjectChange, Review
 from gati_gitops.preview.words import change_words
 from gati_gitops.preview.writers.json import review_data, review_schema
+from tests.compile.kit import canary, handler, tree_of
 from tests.preview.cases import CASES, Case
-from tests.preview.sides import reviewed
+from tests.preview.sides import found, reviewed
 
 GOLDEN = Path(__file__).with_name("golden") / "changes"
 SCHEMA = jsonschema.Draft202012Validator(review_schema())
@@ -39,9 +41,9 @@ def lines(review: Review) -> Iterator[str]:
         yield f"{finding.level} {finding.code}: {finding.message}"
         where = dict.fromkeys(f"{t.environment}/{t.cluster}".rstrip("/") for t in finding.targets)
         yield f"    {', '.join(where)} {finding.place or ''}".rstrip()
-    for found in review.classes:
-        yield f"class × {len(found.targets)} ({found.units} units): {found.title}"
-        yield from (f"    outlier {one.target.unit} {one.target.cluster}" for one in found.outliers)
+    for alike in review.classes:
+        yield f"class × {len(alike.targets)} ({alike.units} units): {alike.title}"
+        yield from (f"    outlier {one.target.unit} {one.target.cluster}" for one in alike.outliers)
     for environment in review.environments:
         for cluster in environment.clusters:
             yield f"{environment.name}/{cluster.name}"
@@ -56,11 +58,11 @@ def lines(review: Review) -> Iterator[str]:
                     yield from shown(change, name)
 
 
-def state(found: Any) -> str:
-    if found is None:
+def state(of: Any) -> str:
+    if of is None:
         return "none"
-    weight = f" {found.weight}" if found.weight is not None else ""
-    return f"{found.phase}{weight} {found.min}-{found.max}{' waits' * bool(found.waiting)}"
+    weight = f" {of.weight}" if of.weight is not None else ""
+    return f"{of.phase}{weight} {of.min}-{of.max}{' waits' * bool(of.waiting)}"
 
 
 def shown(change: ObjectChange, version: str) -> Iterator[str]:
@@ -133,3 +135,69 @@ ELSEWHERE = {
     "secret-changed",
     "warning",
 }
+
+
+# -- what is around the units that differ --------------------------------------------------------
+
+AT_ONCE = {"prod": {"clusters": {"east": {}}, "onDelete": "immediate"}}
+WATCHED = {"monitoring": {"dashboard": True}}
+
+
+def of_source(name: str, units: dict[str, str], **settings: Any) -> dict[str, str]:
+    return {"gati.yaml": canary(AT_ONCE, name=name, **settings), **units}
+
+
+def around(base: dict[str, str], head: dict[str, str], before: Any) -> Review:
+    """A review that is the same whether all or only what differs was compiled."""
+    part, whole = reviewed(base, head, before), reviewed(base, head, before, whole=True)
+    assert part == whole
+    return part
+
+
+def test_a_namespace_stays_while_another_source_has_units_in_it():
+    theirs = of_source("theirs", {"pay.yaml": handler("pay")})
+    ours = of_source("ours", {"users.yaml": handler(), "far.yaml": handler("far", namespace="far")})
+    less = {name: text for name, text in ours.items() if name != "users.yaml"}
+    shared = tree_of(ours, tree_of(theirs))
+    assert not found(around(ours, less, shared), "namespace-removed")
+    assert found(around(ours, less, tree_of(ours)), "namespace-removed")
+
+
+def test_what_speaks_of_all_namespaces_speaks_of_those_that_are_the_same():
+    base = of_source("ours", {"users.yaml": handler()}, **WATCHED)
+    head = {**base, "far.yaml": handler("far", namespace="far")}
+    review = around(base, head, tree_of(base))
+    names = {c.id.kind for e in review.environments for cl in e.clusters for c in cl.objects}
+    assert "Namespace" in names
+
+
+def test_a_path_that_another_source_has_is_refused_by_both():
+    theirs = of_source("theirs", {"pay.yaml": handler("pay", namespace="money")})
+    ours = of_source("ours", {"users.yaml": handler()})
+    taken = {**ours, "mine.yaml": handler("mine", handlerPath="/pay")}
+    before = tree_of(ours, tree_of(theirs))
+    for whole in (False, True):
+        with pytest.raises(SpecsInvalid) as caught:
+            reviewed(ours, taken, before, whole=whole)
+        assert "path-taken" in {problem.code for problem in caught.value.problems}
+
+
+def test_a_unit_that_retires_beside_a_new_one_is_left_alone():
+    settings = canary({"prod": ["east"]})
+    base = {"gati.yaml": settings, "users.yaml": handler(), "old.yaml": handler("old")}
+    gone = {name: text for name, text in base.items() if name != "old.yaml"}
+    before = tree_of(gone, tree_of(base))
+    new = handler("new", handlerPath="/old", namespace="elsewhere")
+    review = around(gone, {**gone, "new.yaml": new}, before)
+    assert {unit.name for _, _, unit in review.units()} == {"new"}
+    assert [finding.code for finding in review.findings if "older" in finding.message] == [
+        "warning"
+    ]
+
+
+def test_a_handler_that_takes_over_a_path_keeps_the_units_name():
+    settings = canary({"prod": ["east"]})
+    base = {"gati.yaml": settings, "users.yaml": handler()}
+    head = {"gati.yaml": settings, "people.yaml": handler("people", "v2", handlerPath="/users")}
+    review = around(base, head, tree_of(base))
+    assert {unit.name for _, _, unit in review.units()} == {"users"}
