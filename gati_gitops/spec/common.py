@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -70,6 +71,7 @@ _SUFFIX = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def quantity(text: str) -> Decimal:
     """The number that a Kubernetes quantity stands for."""
     match = re.match(r"([+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)([A-Za-z]*)\Z", text)
