@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from gati_gitops.emit.objects.deployment import FILES_DIGEST
 from gati_gitops.errors import Place
@@ -12,8 +11,8 @@ from gati_gitops.plan.naming import UnitId
 from gati_gitops.preview.model import Keyed, Path
 from gati_gitops.preview.side import UnitPlace
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion
-from gati_gitops.spec.load import Doc, Specs
-from gati_gitops.spec.source import locate, place_of
+from gati_gitops.spec.load import Specs
+from gati_gitops.spec.source import place_of
 
 WEIGHT = ("spec", "weight")
 """Stands for the weight of a version, which handlers and versions say in different fields."""
@@ -89,7 +88,7 @@ class Locator:
         env, cluster, namespace, folder = where
         if not folder:
             doc = self.specs.project_doc
-            return self._seen(_setting(doc, env, cluster, at)) if doc is not None else None
+            return self._seen(doc.place(*at)) if doc is not None else None
         unit = self._unit(env, cluster, namespace, folder)
         if unit is None:
             return None
@@ -104,6 +103,11 @@ class Locator:
             self._places[key] = self._seen(place)
         return self._places[key]
 
+    def content(self, where: UnitPlace) -> object:
+        """All that the documents of a unit say; None where there are none."""
+        unit = self._unit(*where)
+        return unit and (unit.doc.data, [(version.id, version.data) for version in unit.versions])
+
     def _unit(self, env: str, cluster: str, namespace: str, folder: str) -> LinkedUnit | None:
         if (env, cluster) not in self._units:
             units = self.linked.on.get((env, cluster), self.linked.base)
@@ -113,18 +117,6 @@ class Locator:
 
     def _seen(self, place: Place) -> Place:
         return Place(f"{self.prefix}{place.file}", place.line, place.column)
-
-
-def _setting(doc: Doc[Any], env: str, cluster: str, at: Field) -> Place:
-    """A field of the project; with a cluster, a setting as that cluster has it: by itself, from
-    its environment, or from the project.
-    """
-    if not cluster:
-        return doc.place(*at)
-    here = ("spec", "environments", env)
-    ways = ((*here, "clusters", cluster, *at), (*here, *at), ("spec", *at))
-    said = (way for way in ways if locate(doc.layers, way)[2])
-    return doc.place(*next(said, here))
 
 
 def _said(version: LinkedVersion, at: Field) -> Place:

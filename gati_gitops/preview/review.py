@@ -12,6 +12,7 @@ from gati_gitops.preview.drafts import ClusterDraft, drafts
 from gati_gitops.preview.folders import Differing, differing, spelled
 from gati_gitops.preview.mask import Mask
 from gati_gitops.preview.meaning import findings
+from gati_gitops.preview.meaning.causes import moved_settings
 from gati_gitops.preview.meaning.rollout import rollout
 from gati_gitops.preview.meaning.scene import ClusterScene, Scene, UnitScene
 from gati_gitops.preview.meaning.sums import sums_up
@@ -54,7 +55,8 @@ def review(
     found = _narrowed(found, only) if only else found
     drafted = drafts(before, after, found, Reader(mask))
     classes = classify(drafted)
-    scene = Scene(before, after, found, _settings(before, after, found), first=not ledger)
+    settings, moved = _settings(before, after, found), moved_settings(before, after)
+    scene = Scene(before, after, found, settings, first=not ledger, moved=moved)
     scenes = [_cluster(scene, cluster) for cluster in drafted]
     clusters = [one.review for one in scenes if one.review.units or one.review.objects]
     where = {id(one.review): one.environment for one in scenes}

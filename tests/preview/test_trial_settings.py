@@ -140,3 +140,16 @@ def test_a_cluster_that_comes_does_not_drown_in_classes() -> None:
     assert {one.units for one in alike.classes} >= {4}, "units that come alike are still folded"
     notes = {code: len(said) for code, said in by_code(alike, Level.NOTE)}
     assert notes["image"] == notes["rollout"] == 1
+
+
+def test_whatever_settings_do_to_units_is_told_at_their_line() -> None:
+    """Also where the finding is about something else: objects that go, who may call."""
+    routes = [{"routing": {"hosts": ["a.example"], **more}} for more in ({}, {"provider": "istio"})]
+    result = changed(*routes)
+    head = project({"prod": {"clusters": {"east": {}, "west": {}}, **routes[1]}})
+    line = line_of(head, "provider:")
+    told = [one for one in result.findings if any(target.unit for target in one.targets)]
+    assert {one.code for one in told} >= {"gateway-changed", "ingress-opened", "object-pruned"}
+    assert {(one.place.file, one.place.line) for one in told if one.place} == {("gati.yaml", line)}
+    (opened,) = {one.message for one in found(result, "ingress-opened")}
+    assert opened == "pods may be called from namespace istio-system on port 3000"

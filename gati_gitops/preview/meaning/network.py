@@ -69,13 +69,15 @@ def _opened(
         wide = not peers or any(peer.startswith("anything") for peer in peers)
         if unit.before is None and not wide and "the internet" not in peers:
             continue  # what a new unit needs
-        what = listed(dict.fromkeys(peers)) or "anything"
+        fresh = [peer for peer in peers if peer not in peers_before]
+        what = listed(dict.fromkeys(fresh or peers)) or "anything"
         yield unit.finding(
             "network-open" if wide else f"{side}-opened",
             Level.DANGER if wide else Level.NOTE if peers_before >= {*peers} else Level.WARNING,
             f"{whose} {verb} {what}{_ports(rule)}",
             version=version,
             at=("spec", "egress" if side == "egress" else "modules"),
+            setting="network" if side == "egress" else "routing",
             change=change,
             field=f"spec.{side}",
         )

@@ -58,13 +58,11 @@ def restarts(unit: UnitScene) -> Iterator[Finding]:
                 f"{pods} of version {version.id} {verb}: {said} changed",
                 version=version.id,
                 at=at,
-                setting=_REGISTRIES if at == ("spec", "image") else (),
+                setting="registries" if at == ("spec", "image") else "",
                 change=change,
             )
 
 
-_REGISTRIES = ("registries",)
-"""What else names an image, where no spec has changed."""
 _TEMPLATE = ("spec", "template")
 
 
@@ -115,11 +113,9 @@ def _image(unit: UnitScene, version: VersionReview, old: str, new: str) -> Itera
     if old:
         said += f", where {follows} runs {short(old)}" if follows else f" instead of {short(old)}"
     moved = bool(old) and replace(one, repository=two.repository) == two
-    spec_is_same = bool(version.before and version.after
-                        and version.before.digest == version.after.digest)  # fmt: skip
     options: dict[str, Any] = {
         "version": version.id, "at": ("spec", "image"), "before": old, "after": new,
-        "setting": _REGISTRIES if moved and spec_is_same else (),
+        "setting": "registries",
     }  # fmt: skip
     if not moved:  # else all there is to say is where it comes from
         yield unit.finding("image", Level.NOTE, said, **options)

@@ -9,6 +9,8 @@ from typing import Any
 from gati_gitops.errors import Place
 from gati_gitops.preview.drafts import UnitDraft
 from gati_gitops.preview.folders import Differing
+from gati_gitops.preview.locate import Field
+from gati_gitops.preview.meaning.causes import concerns, contents
 from gati_gitops.preview.meaning.templates import template_of
 from gati_gitops.preview.model import (
     Action,
@@ -37,6 +39,19 @@ class Scene:
     """What each environment's project.yaml says, before and after."""
     first: bool
     """Without ledgers: as if neither side had ever been published."""
+    moved: tuple[Field, ...] = ()
+    """Settings of the project that differ."""
+
+    def cause(self, unit: UnitDraft, hint: str = "") -> Place | None:
+        """The setting that did something to a unit whose documents are the same on both sides."""
+        env, cluster = unit.place[:2]
+        found = [path for path in self.moved if concerns(path, env, cluster)]
+        if not found or unit.before is None or unit.after is None:
+            return None
+        if contents(self.before, unit.before.place) != contents(self.after, unit.after.place):
+            return None
+        path = next((path for path in found if hint in path), found[0])
+        return self.after.locate((env, "", "", ""), "", path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,7 @@ class UnitScene:
         *,
         version: str = "",
         at: tuple[str, ...] = ("spec",),
-        setting: tuple[str, ...] = (),
+        setting: str = "",
         change: ObjectChange | None = None,
         field: str = "",
         before: str = "",
@@ -110,35 +125,23 @@ class UnitScene:
         remedy: str = "",
     ) -> Finding:
         """A finding at the line of the specs that says it: of the head, or of the base if the head
-        no longer says anything. What a ``setting`` did is told at its line.
+        no longer says anything. What its specs say on both sides alike was done by the settings:
+        by ``setting``, where several differ.
         """
-        place = self._setting(setting) if setting else self._found(version, at, change)
         return Finding(
             code,
             level,
             message,
             (self.target(version, change),),
-            place,
+            self._found(version, at, change, setting),
             field,
             before,
             after,
             remedy,
         )
 
-    def says(self, version: str, at: tuple[str, ...]) -> bool:
-        """Whether the specs of the unit have a field, on either side."""
-        sides = ((self.scene.after, self.draft.after), (self.scene.before, self.draft.before))
-        return any(
-            side.locate(unit.place, version, at) != side.locate(unit.place, version, at[:-1])
-            for side, unit in sides
-            if unit is not None
-        )
-
-    def _setting(self, setting: tuple[str, ...]) -> Place | None:
-        return self.scene.after.locate((self.environment, self.cluster, "", ""), "", setting)
-
     def _found(
-        self, version: str, at: tuple[str, ...], change: ObjectChange | None
+        self, version: str, at: Field, change: ObjectChange | None, setting: str
     ) -> Place | None:
         """Of the head first; what is no longer there, of the base."""
         scene, draft = self.scene, self.draft
@@ -151,7 +154,7 @@ class UnitScene:
             named = template_of(side, unit, version, change.id) if change is not None else ""
             if named:
                 return side.template(named)
-            place = side.locate(unit.place, version, at)
+            place = scene.cause(draft, setting) or side.locate(unit.place, version, at)
             if place is not None:
                 return place
         return None

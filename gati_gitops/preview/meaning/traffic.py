@@ -103,7 +103,6 @@ def _differences(unit: UnitScene, before: Route, after: Route) -> Iterator[Findi
         )
     came = [host for host in after.hosts or ("*",) if host not in (before.hosts or ("*",))]
     lost = [host for host in before.hosts or ("*",) if host not in (after.hosts or ("*",))]
-    own = unit.says("", ("spec", "hosts"))
     for code, level, verb, hosts in (
         ("host-added", Level.WARNING, "answers for", came),
         ("host-removed", Level.DANGER, "no longer answers for", lost),
@@ -115,7 +114,7 @@ def _differences(unit: UnitScene, before: Route, after: Route) -> Iterator[Findi
                 level,
                 f"{unit.review.unit} {verb} {named}",
                 at=("spec", "hosts"),
-                setting=() if own else ("routing", "hosts"),
+                setting="hosts",
                 before=", ".join(before.hosts),
                 after=", ".join(after.hosts),
             )
@@ -125,7 +124,7 @@ def _differences(unit: UnitScene, before: Route, after: Route) -> Iterator[Findi
             "gateway-changed",
             Level.DANGER,
             f"{unit.review.unit} is reached through {now} instead of {was}",
-            setting=("routing",),
+            setting="routing",
             before=was,
             after=now,
         )
