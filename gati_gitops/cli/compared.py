@@ -41,7 +41,7 @@ def sources(
     commit = ""
     if not _is_place(base):
         repository = _repository(specs, base)
-        commit = repository.resolve(base)
+        commit = _resolved(repository, base)
         here = _head(repository, proposed)
         if merge_base and here:
             shared = repository.merge_base(commit, here)
@@ -56,7 +56,7 @@ def sources(
     if _is_place(proposed):
         return one, _of_folder(proposed), notes
     repository = _repository(specs, proposed)
-    two = _of_revision(repository, specs, proposed, repository.resolve(proposed), head=True)
+    two = _of_revision(repository, specs, proposed, _resolved(repository, proposed), head=True)
     return one, two, notes
 
 
@@ -65,7 +65,7 @@ def _head(repository: SpecsRepository, proposed: str) -> str:
     from gati_gitops.repo.specs import specs_repository
 
     if not _is_place(proposed):
-        return repository.resolve(proposed)
+        return _resolved(repository, proposed)
     there = specs_repository(proposed) if proposed != "-" else None
     return there.commit if there is not None and there.commit == repository.commit else ""
 
@@ -84,6 +84,15 @@ def _repository(specs: str, revision: str) -> SpecsRepository:
             " of which it could be a revision"
         )
     return found
+
+
+def _resolved(repository: SpecsRepository, text: str) -> str:
+    from gati_gitops.errors import Outside
+
+    try:
+        return repository.resolve(text)
+    except Outside as error:
+        raise Outside(f"there is no folder {text}, and {error}", remedy=error.remedy) from error
 
 
 def _of_folder(folder: str) -> Source:
@@ -145,4 +154,4 @@ def _is_bare(folder: object) -> bool:
 
 def _at_revision(folder: str, revision: str, root: str) -> Snapshot:
     repository = _repository(folder, revision)
-    return repository.at(repository.resolve(revision), "" if root == "." else root)
+    return repository.at(_resolved(repository, revision), "" if root == "." else root)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gati_gitops.preview.meaning.totals import Prices
     from gati_gitops.preview.model import Review
     from gati_gitops.preview.side import Side
+    from gati_gitops.tree import Snapshot
 
 FORMATS = ("text", "markdown", "html", "json", "github", "sarif")
 
@@ -110,6 +111,7 @@ def command(
     given = _load(one, two)
     with ledger_at(ledger, specs, given[1].specs.project.spec.output.root) as before:
         narrow = _narrowed(given, env, cluster)
+        only = _units(unit, given, before)
         before_side, after_side = _explained(given, lambda: sides(*given, before, narrow))
     found = review(
         before_side,
@@ -118,7 +120,7 @@ def command(
         ledger=ledger or "",
         notes=notes,
         prices=price,
-        only=_units(unit, before_side, after_side),
+        only=only,
     )
     _write(found, after_side, format, output, artifact)
     return 0 if found.same else 1
@@ -190,11 +192,31 @@ def _narrowed(
     return Narrowed(frozenset(env), frozenset(cluster))
 
 
-def _units(wanted: tuple[str, ...], *sides: Side) -> frozenset[str]:
-    """The units that the option names, as reviews call them."""
-    every = {spelled: str(unit.plan.unit) for side in sides for unit in side.units.values()
-             for spelled in unit.plan.unit.spellings}  # fmt: skip
-    return frozenset(every.get(name, name) for name in wanted)
+def _units(wanted: tuple[str, ...], given: tuple[Given, Given], before: Snapshot) -> frozenset[str]:
+    """The units that the option names, as reviews call them; others are a usage error."""
+    if not wanted:
+        return frozenset()
+    from difflib import get_close_matches
+
+    from gati_gitops.plan.naming import UnitId
+    from gati_gitops.preview.side import unit_place
+
+    keys = {(doc.model.metadata.namespace, kind, doc.model.metadata.name)
+            for one in given
+            for kind, docs in (("handler", one.specs.handlers), ("module", one.specs.modules))
+            for doc in docs}  # fmt: skip
+    stored = (unit_place(path) for path in before.paths("overlays") if path.endswith("unit.yaml"))
+    for place in filter(None, stored):
+        kind, _, name = place[3].partition("-")
+        keys.add((place[2], "module" if kind == "module" else "handler", name))
+    known = {spelled: str(unit) for unit in (UnitId(ns, kind, name) for ns, kind, name in keys)
+             for spelled in unit.spellings}  # fmt: skip
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; there is {near[0]}" if near else "; a unit is NAMESPACE/NAME"
+            raise click.UsageError(f"there is no unit {name} on either side{hint}")
+    return frozenset(known[name] for name in wanted)
 
 
 def _prices(text: str | None) -> Prices | None:
