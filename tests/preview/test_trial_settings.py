@@ -6,6 +6,7 @@ import pytest
 
 from gati_gitops.preview.model import Level, Review
 from gati_gitops.preview.writers.gather import by_code
+from gati_gitops.preview.writers.markdown import write_markdown
 from gati_gitops.preview.writers.text import write_text
 from tests.compile.kit import handler, module, project, tree_of
 from tests.preview.sides import found, reviewed
@@ -153,3 +154,33 @@ def test_whatever_settings_do_to_units_is_told_at_their_line() -> None:
     assert {(one.place.file, one.place.line) for one in told if one.place} == {("gati.yaml", line)}
     (opened,) = {one.message for one in found(result, "ingress-opened")}
     assert opened == "pods may be called from namespace istio-system on port 3000"
+
+
+def test_a_few_units_keep_their_own_lines() -> None:
+    """A danger has its line; only of many units the lines are too much."""
+    base = {"gati.yaml": project({"prod": ["east"]}), **UNITS}
+    for count in (2, 8):
+        moved = {
+            file: text.replace(f'"/{file[:-5]}"', f'"/new/{file[:-5]}"')
+            for file, text in list(UNITS.items())[:count]
+        }
+        result = reviewed(base, base | moved, tree_of(base))
+        told = dict(by_code(result, Level.DANGER))["path-changed"]
+        assert len(told) == (2 if count == 2 else 1)
+        assert all(one.place is not None for one in told) == (count == 2)
+        if count == 8:
+            assert told[0].message == "answers on /new/{name} instead of /{name}"
+            assert told[0].finding.before == "", "what one of them had would be taken for all"
+
+
+def test_an_outlier_that_is_alike_on_all_clusters_is_shown_once() -> None:
+    named = {**UNITS, "odd.yaml": handler("odd", image="ghcr.io/acme/other:7.1.0")}
+    environment = {"clusters": {"east": {}, "west": {}}}
+    base = {"gati.yaml": project({"prod": environment}), **named}
+    head = {"gati.yaml": project({"prod": {**environment, "registries": MIRROR}}), **named}
+    result = reviewed(base, head, tree_of(base))
+    (only,) = result.classes
+    assert {one.target.cluster for one in only.outliers} == {"east", "west"}
+    text = write_text(result, width=100, colour=False)
+    assert "1 outlier\n" in text and text.count("otherwise, in prod") == 1
+    assert write_markdown(result).count("@@ shop/odd in prod @@") == 1

@@ -47,8 +47,6 @@ def restarts(unit: UnitScene) -> Iterator[Finding]:
                 version=version.id,
                 at=at,
                 change=change,
-                before=version.before.digest,
-                after=version.after.digest,
                 remedy="give it a new version id to have it rolled out step by step",
             )
         else:

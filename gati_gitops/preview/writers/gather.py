@@ -10,7 +10,9 @@ from typing import TypeVar
 
 from gati_gitops.errors import Place
 from gati_gitops.preview.model import (
+    ChangeClass,
     EnvironmentReview,
+    FieldChange,
     Finding,
     Level,
     ObjectChange,
@@ -21,6 +23,8 @@ from gati_gitops.preview.model import (
 from gati_gitops.preview.names import number_of
 from gati_gitops.preview.writers import words
 
+FEW = 3
+"""So many findings are not said together, if that costs their lines."""
 _T = TypeVar("_T")
 _Found = tuple[_T, _T, list[str]]
 """What two clusters are compared by, the thing as the first of them has it, and the clusters."""
@@ -114,7 +118,13 @@ def said(findings: Iterable[Finding], known: words.Known) -> list[Said]:
         told = (finding.code, finding.field, bool(unit))
         texts = (_bare(finding.message, unit, finding), _bare(finding.remedy, unit, finding))
         groups.setdefault((*told, *texts), []).append((unit, finding))
-    return [_one(found, known) for found in groups.values()]
+    return [_one(found, known) for group in groups.values() for found in _worth(group)]
+
+
+def _worth(group: list[tuple[str, Finding]]) -> list[list[tuple[str, Finding]]]:
+    """A few with lines of their own are better told one by one."""
+    places = {finding.place for _, finding in group}
+    return [group] if len(group) > FEW or len(places) == 1 else [[one] for one in group]
 
 
 def _abstract(text: str, unit: str) -> str:
@@ -151,6 +161,8 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
     for lead in (f"{unit}: ", f"{unit} ") if unit else ():
         message = message.removeprefix(lead)
     places = {finding.place for _, finding in found}
+    if len({(finding.before, finding.after) for _, finding in found}) > 1:
+        first = replace(first, before="", after="")
     return Said(
         first,
         units,
@@ -161,6 +173,20 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
         words.places(targets, known),
         first.place if len(places) == 1 else None,
     )
+
+
+def strays(change: ChangeClass) -> list[tuple[tuple[Target, ...], tuple[FieldChange, ...]]]:
+    """The outliers of a class; those of a unit that are alike on several clusters once."""
+    found: list[tuple[list[Target], tuple[FieldChange, ...]]] = []
+    for outlier in change.outliers:
+        whose = (outlier.target.unit, outlier.target.version)
+        for targets, fields in found:
+            if (targets[0].unit, targets[0].version) == whose and fields == outlier.fields:
+                targets.append(outlier.target)
+                break
+        else:
+            found.append(([outlier.target], outlier.fields))
+    return [(tuple(targets), fields) for targets, fields in found]
 
 
 def by_code(review: Review, level: Level) -> list[tuple[str, list[Said]]]:

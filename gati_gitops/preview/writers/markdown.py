@@ -22,7 +22,7 @@ from gati_gitops.preview.writers import words
 from gati_gitops.preview.writers.budget import Piece, fit, units
 from gati_gitops.preview.writers.columns import cut
 from gati_gitops.preview.writers.escape import block, code, fold, html, link, prose
-from gati_gitops.preview.writers.gather import Memory, Said, by_code, numbers, verdict
+from gati_gitops.preview.writers.gather import Memory, Said, by_code, numbers, strays, verdict
 from gati_gitops.preview.writers.markdown_units import (
     DOTS,
     LONGEST_LINE,
@@ -278,9 +278,10 @@ def _classes(classes: Sequence[ChangeClass], known: words.Known) -> Iterator[Pie
 
 def _outlier_block(change: ChangeClass, known: words.Known) -> str:
     lines: list[str] = []
-    for outlier in change.outliers[:MOST_NAMES]:
-        where = words.places((outlier.target,), known)
-        lines += [f"@@ {outlier.target.unit} in {where} @@", *field_lines(outlier.fields)]
-    more = len(change.outliers) - MOST_NAMES
+    odd = strays(change)
+    for targets, fields in odd[:MOST_NAMES]:
+        where = words.places(targets, known)
+        lines += [f"@@ {targets[0].unit} in {where} @@", *field_lines(fields)]
+    more = len(odd) - MOST_NAMES
     end = f"\n\nand {more:,} more" if more > 0 else ""
-    return f"{words.counted(len(change.outliers), 'outlier')}:\n\n{block(lines)}{end}"
+    return f"{words.counted(len(odd), 'outlier')}:\n\n{block(lines)}{end}"

@@ -31,7 +31,7 @@ from gati_gitops.preview.model import (
     show_path,
 )
 from gati_gitops.preview.writers import words
-from gati_gitops.preview.writers.gather import Said, alike, by_code, numbers
+from gati_gitops.preview.writers.gather import Said, alike, by_code, numbers, strays
 from gati_gitops.preview.writers.readable import readable
 from gati_gitops.redact import redact
 
@@ -160,10 +160,10 @@ def _class(change: ChangeClass, known: words.Known) -> Json:
         "targets": _targets(change.targets),
         "outliers": [
             {
-                "targets": _targets((outlier.target,)),
-                "fields": [_field(field) for field in outlier.fields],
+                "targets": _targets(targets),
+                "fields": [_field(field) for field in fields],
             }
-            for outlier in change.outliers
+            for targets, fields in strays(change)
         ],
     }
 

@@ -31,6 +31,7 @@ from gati_gitops.preview.writers.gather import (
     Said,
     alike,
     by_code,
+    strays,
     verdict,
 )
 from gati_gitops.preview.writers.readable import readable
@@ -205,10 +206,10 @@ def _classes(page: _Page, classes: Sequence[ChangeClass], known: words.Known) ->
         page.pair(f"{change.id} {sign}", sign, change.title, indent=2, column=6)
         page.put(words.class_reach(change, known), "dim", indent=8, hang=2)
         _fields(page, change.fields, indent=8)
-        for outlier in change.outliers:
-            where = words.places((outlier.target,), known)
-            page.pair(outlier.target.unit, "head", f"otherwise, in {where}", indent=8, column=0)
-            _fields(page, outlier.fields, indent=10)
+        for targets, fields in strays(change):
+            where = words.places(targets, known)
+            page.pair(targets[0].unit, "head", f"otherwise, in {where}", indent=8, column=0)
+            _fields(page, fields, indent=10)
 
 
 def _environment(page: _Page, environment: EnvironmentReview, memory: Memory) -> None:

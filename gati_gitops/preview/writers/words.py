@@ -339,5 +339,6 @@ def class_reach(change: ChangeClass, known: Known) -> str:
     if where := places(change.targets, known, most=6):
         parts.append(where)
     if change.outliers:
-        parts.append(counted(len(change.outliers), "outlier"))
+        units = {(one.target.unit, one.target.version) for one in change.outliers}
+        parts.append(counted(len(units), "outlier"))
     return " · ".join(parts)
