@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gati_gitops.plan.naming import VERSION_LABEL, UnitId, slug
 from gati_gitops.preview.folders import Differing, FolderNames, folder_of
-from gati_gitops.preview.objects import Object, Reader, applied, identity
+from gati_gitops.preview.objects import Item, Reader, applied
 from gati_gitops.preview.pair import Changed, Group, Owned, Pairing
 from gati_gitops.preview.renames import deployed, renamed_units, renamed_versions, serving
 from gati_gitops.preview.side import Side, UnitPlace, UnitSide
@@ -25,7 +25,7 @@ class UnitDraft:
     """New version ids and those that they were."""
     like: dict[str, str] = field(default_factory=dict)
     """New version ids and those that serve until then."""
-    pods: tuple[dict[str, Object], dict[str, Object]] = field(default_factory=lambda: ({}, {}))
+    pods: tuple[dict[str, Item], dict[str, Item]] = field(default_factory=lambda: ({}, {}))
     """The Deployment of each version, before and after, changed or not."""
 
     @property
@@ -120,13 +120,8 @@ def _of_units(
         if unit is not None:
             ids = {slug(version.id): version.id for version in unit.plan.versions}
             for item in reader.unit(side, folder, names.of(folder)):
-                group = (unit.plan.unit, _version(item, ids))
-                yield Owned(item, identity(item), group, folder)
-
-
-def _version(item: Object, ids: Mapping[str, str]) -> str:
-    labels = (item.get("metadata") or {}).get("labels") or {}
-    return ids.get(str(labels.get(VERSION_LABEL)), "")
+                group = (unit.plan.unit, ids.get(item.label(VERSION_LABEL), ""))
+                yield Owned(item, group, folder)
 
 
 def _around(side: Side, paths: Iterable[str], reader: Reader) -> Iterator[Owned]:
@@ -135,7 +130,7 @@ def _around(side: Side, paths: Iterable[str], reader: Reader) -> Iterator[Owned]
         content = side.files.get(path)
         if content is not None and applied(name):
             for item in reader.file(content):
-                yield Owned(item, identity(item), (None, ""), folder)
+                yield Owned(item, (None, ""), folder)
 
 
 def _remember_pods(units: Iterable[UnitDraft], *sides: Iterable[Owned]) -> None:
@@ -144,7 +139,7 @@ def _remember_pods(units: Iterable[UnitDraft], *sides: Iterable[Owned]) -> None:
         for item in owned:
             unit, version = item.group
             if unit in homes and version and item.id.kind == "Deployment":
-                homes[unit].pods[number][version] = item.object
+                homes[unit].pods[number][version] = item.item
 
 
 def _homes(units: Iterable[UnitDraft]) -> dict[UnitId | None, UnitDraft]:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gati_gitops.plan.naming import UnitId
-from gati_gitops.preview.compare import compare, same
+from gati_gitops.preview.compare import compare
 from gati_gitops.preview.immutable import immutable
 from gati_gitops.preview.model import Action, FieldChange, ObjectChange, ObjectId
 from gati_gitops.preview.names import Names
 from gati_gitops.preview.noise import sift
-from gati_gitops.preview.objects import Object
+from gati_gitops.preview.objects import Item, Object
 
 Group = tuple[UnitId | None, str]
 """A version of a unit; "" for objects of the unit as a whole, None for those of no unit."""
@@ -25,10 +25,17 @@ Group = tuple[UnitId | None, str]
 class Owned:
     """An object, and whose it is."""
 
-    object: Object
-    id: ObjectId
+    item: Item
     group: Group
     folder: str
+
+    @property
+    def id(self) -> ObjectId:
+        return self.item.id
+
+    @property
+    def object(self) -> Object:
+        return self.item.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +131,9 @@ class Pairing:
         )
 
     def _compared(self, one: Owned, two: Owned) -> tuple[FieldChange, ...]:
-        key = (id(one.object), id(two.object))
+        key = (id(one.item), id(two.item))
         if key not in self._fields:
-            alike = one.object is two.object or same(one.object, two.object)
+            alike = one.item.is_same(two.item)
             self._fields[key] = () if alike else compare(one.object, two.object)
         return self._fields[key]
 

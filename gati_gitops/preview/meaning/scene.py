@@ -89,7 +89,8 @@ class UnitScene:
         """
         was, now = self.draft.pods
         old = self.draft.versions.get(version) or self.draft.like.get(version, version)
-        return was.get(old), now.get(version)
+        before, after = was.get(old), now.get(version)
+        return before.shown if before else None, after.shown if after else None
 
     def changes(self, *kinds: str) -> Iterator[tuple[str, ObjectChange]]:
         """Objects of some kinds, with their versions."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from gati_gitops.ledger.model import SCALED
 from gati_gitops.preview.drafts import ClusterDraft, UnitDraft
-from gati_gitops.preview.meaning.pods import pod_of
 from gati_gitops.preview.model import Amount, Totals
+from gati_gitops.preview.objects import Item
 from gati_gitops.preview.quantities import cpu, memory
 from gati_gitops.preview.side import UnitSide
 
@@ -57,24 +57,23 @@ def _unit(unit: UnitDraft) -> Sums:
     return least, least_after, most, most_after
 
 
-def _side(side: UnitSide | None, pods: Mapping[str, Any]) -> tuple[Amount, Amount]:
+def _side(side: UnitSide | None, pods: Mapping[str, Item]) -> tuple[Amount, Amount]:
     least, most = Amount(), Amount()
     for entry in side.ledger.entries if side is not None else ():
         assert side is not None
         version = side.plan.version(*entry.key)
         if version is None or entry.phase not in SCALED or entry.id not in pods:
             continue
-        each = _pod(pod_of(pods[entry.id]))
+        each = _pod(pods[entry.id].asks_for())
         scaling = version.scaling
         least = _plus(least, _times(each, scaling.floor))
         most = _plus(most, _times(each, scaling.max if scaling.owned else scaling.replicas))
     return least, most
 
 
-def _pod(pod: Mapping[str, Any]) -> Amount:
+def _pod(containers: Iterable[Mapping[str, Any]]) -> Amount:
     found = Amount(pods=1)
-    for container in pod.get("containers") or ():
-        resources = container.get("resources") or {}
+    for resources in containers:
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         found = _plus(
             found,
