@@ -42,11 +42,17 @@ _RUN = re.compile(r"[A-Za-z0-9+/]{20,}")
 _SECRETIVE = (
     r"(?:password|passwd|passphrase|secret|token|api_?key|private_?key|access_?key|credentials?)"
 )
-_NAME = re.compile(rf"(?:^|[_.-]){_SECRETIVE}$", re.IGNORECASE)
+# One of several, or of a rotation: API_TOKEN_2, DB_PASSWORD_OLD.
+_WHICH = (
+    r"(?:[_.-]?(?:v?\d+|old|new|next|prev(?:ious)?|current|primary|secondary|backup|b64|base64))*"
+)
+_NAME = re.compile(rf"(?:^|[_.-]){_SECRETIVE}{_WHICH}$", re.IGNORECASE)
+_WORD = re.compile(rf"(?:^|[_.-]){_SECRETIVE}s?(?:[_.-]|$)", re.IGNORECASE)
 # Fields of specs that name a Secret or ask for a token; they hold none.
 _OWN_FIELDS = frozenset(("secret", "token"))
 _LINE = re.compile(
-    rf"^(\s*(?:- )?(?!(?-i:secret|token)\s*:)[\"']?[\w.-]*{_SECRETIVE}[\"']?\s*:\s+)(\S.*)$",
+    rf"^(\s*(?:- )?(?!(?-i:secret|token)\s*:)[\"']?[\w.-]*{_SECRETIVE}{_WHICH}[\"']?\s*:\s+)"
+    r"(\S.*)$",
     re.IGNORECASE,
 )
 HIDDEN = "***"
@@ -79,10 +85,16 @@ def looks_generated(value: str) -> bool:
 
 def names_secret(name: str) -> bool:
     """Whether a variable of this name holds a secret, going by its name."""
-    return (
-        name not in _OWN_FIELDS
-        and _NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) is not None
-    )
+    return name not in _OWN_FIELDS and _NAME.search(_apart(name)) is not None
+
+
+def speaks_of_secrets(name: str) -> bool:
+    """Whether a name has such a word in it, though it may be about something else of a secret."""
+    return name not in _OWN_FIELDS and _WORD.search(_apart(name)) is not None
+
+
+def _apart(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
 def redact(text: str) -> str:

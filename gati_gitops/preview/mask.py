@@ -4,8 +4,9 @@ All that follows works on masked objects, so no writer can print a value by mist
 is keyed (HMAC): with the same key the same value has the same one, so a change can be seen; without
 the key nobody can find the value by trying likely ones.
 
-Masked are the data of Secrets, values whose name says what they are (``DB_PASSWORD``), and whatever
-in a text has the shape of a key, a token or a password in an address, wherever it stands.
+Masked are the data of Secrets, values whose name says what they are (``DB_PASSWORD``), those that
+look generated and whose name speaks of a secret (``TOKEN_FOR_CI``), and whatever in a text has the
+shape of a key, a token or a password in an address, wherever it stands.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from gati_gitops.redact import names_secret, replaced
+from gati_gitops.redact import looks_generated, names_secret, replaced, speaks_of_secrets
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SHOWN = 10
@@ -85,9 +86,10 @@ class Mask:
         """``name: value`` and the like; what is no secret may have one in its value."""
         found, at = [], 0
         for match in _NAME.finditer(value):
-            if match.start() < at or not _tells(match["name"]):
+            if match.start() < at or not _may_tell(match["name"]):
                 continue
-            if secret := _VALUE.match(value, match.end()):
+            secret = _VALUE.match(value, match.end())
+            if secret and _is_told(match["name"], secret[0].strip().strip("\"'")):
                 found += [value[at : secret.start()], self._quoted(secret[0])]
                 at = secret.end()
         return "".join(found) + value[at:]
@@ -109,10 +111,11 @@ class Mask:
     def _mapping(self, value: dict[str, Any]) -> dict[str, Any]:
         # {name: DB_PASSWORD, value: …}: a variable, in whatever kind of object
         variable = value.get("name")
-        telling = isinstance(variable, str) and _tells(variable)
+        named = variable if isinstance(variable, str) else ""
         return {
             key: self.fingerprint(item)
-            if isinstance(item, str) and (_tells(key) or (telling and key == "value"))
+            if isinstance(item, str)
+            and (_is_told(key, item) or (key == "value" and _is_told(named, item)))
             else self._value(item)
             for key, item in value.items()
         }
@@ -132,6 +135,16 @@ class Mask:
 def _tells(name: str) -> bool:
     """Whether a name says that its value is a secret."""
     return names_secret(name) or _TELLING.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _may_tell(name: str) -> bool:
+    return _tells(name) or speaks_of_secrets(name)
+
+
+def _is_told(name: str, value: str) -> bool:
+    """Whether a value is a secret by its name, or by its name and its looks."""
+    return _may_tell(name) and (_tells(name) or looks_generated(value))
 
 
 def _text(value: Any) -> str:
