@@ -29,7 +29,7 @@ def memory(value: Any) -> int:
 def show_cpu(thousandths: int) -> str:
     """``250m`` below one core, else ``1.5``."""
     if abs(thousandths) < 1000:
-        return f"{thousandths}m"
+        return f"{thousandths}m" if thousandths else "0"
     return f"{thousandths / 1000:.3f}".rstrip("0").rstrip(".")
 
 

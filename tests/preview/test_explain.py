@@ -356,3 +356,16 @@ def test_patterns(rule, path, bound):
     assert (found is None) == (bound is None)
     if found is not None:
         assert {key: value for key, value in found.items() if key != "indexes"} == bound
+
+
+def test_what_a_gone_spec_said_of_a_variable_is_named(tree):
+    """Without the document, too: the field is the variable's, and no pattern."""
+    path = f"{UNIT}/scaling.yaml"
+    version = plain(read_resources(decode(tree[path]))[0])["metadata"]
+    box = {"name": "handler", "env": [{"name": "GREETING", "value": "hello"}]}
+    made = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": version,
+        "spec": {"template": {"spec": {"containers": [box]}}},
+    }  # fmt: skip
+    found = origins(scope_of(Explainer(), MemorySnapshot(tree), path), made, path)
+    assert found["spec.template.spec.containers[0].env[0].value"].field == "spec.env.GREETING"

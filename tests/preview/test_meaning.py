@@ -268,7 +268,7 @@ def test_requests_are_summed_over_pods_and_clusters():
 @pytest.mark.parametrize(
     "text,number,shown",
     [("250m", 250, "250m"), ("1", 1000, "1"), (2, 2000, "2"), ("1500m", 1500, "1.5"), ("0.0001", 1, "1m"),
-     (None, 0, "0m"), ("nonsense", 0, "0m")],
+     (None, 0, "0"), ("nonsense", 0, "0")],
 )  # fmt: skip
 def test_quantities_of_cpu(text: Any, number: int, shown: str):
     assert cpu(text) == number

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gati_gitops.preview.model import Level, Review
+from gati_gitops.preview.quantities import show_memory
 from gati_gitops.preview.writers.gather import by_code
 from gati_gitops.preview.writers.markdown import write_markdown
+from gati_gitops.preview.writers.page_data import Bodies, page_data
 from gati_gitops.preview.writers.text import write_text
 from tests.compile.kit import handler, module, project, tree_of
 from tests.preview.sides import found, reviewed
@@ -184,3 +186,33 @@ def test_an_outlier_that_is_alike_on_all_clusters_is_shown_once() -> None:
     text = write_text(result, width=100, colour=False)
     assert "1 outlier\n" in text and text.count("otherwise, in prod") == 1
     assert write_markdown(result).count("@@ shop/odd in prod @@") == 1
+
+
+def test_the_page_of_a_unit_says_what_is_said_of_it() -> None:
+    """Placeholders are for what is said of many."""
+    result = changed({}, {"registries": MIRROR})
+    (group,) = [
+        one for one in page_data(result, Bodies())["findings"] if one["code"] == "image-registry"
+    ]
+    (told,) = group["told"]
+    assert "{version}" in told["message"]
+    new = "mirror.example/acme/unit-3"
+    assert told["own"]["shop/unit-3"] == [
+        [
+            f"the image of version v1.3.0 comes from {new} instead of ghcr.io/acme/unit-3",
+            told["place"],
+        ]
+    ]
+
+
+def test_sums_add_up_as_they_are_shown() -> None:
+    assert show_memory(1280 * 2**20) == "1.25Gi"
+    sides = [
+        {
+            "gati.yaml": project({"prod": ["east"]}),
+            "users.yaml": handler(resources={"requests": {"memory": size}}),
+        }
+        for size in ("640Mi", "1280Mi")
+    ]
+    text = write_text(reviewed(sides[0], sides[1], tree_of(sides[0])), width=200, colour=False)
+    assert "memory 1.25Gi → 2.5Gi (+1.25Gi)" in text

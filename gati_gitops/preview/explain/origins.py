@@ -13,7 +13,7 @@ from gati_gitops.preview.explain.model import Cause, Kind, Origin, Path
 from gati_gitops.preview.explain.rule import Rule
 from gati_gitops.preview.explain.rules import RULES
 from gati_gitops.preview.explain.scope import Scope
-from gati_gitops.preview.explain.sources import Found, find
+from gati_gitops.preview.explain.sources import Found, filled, find
 
 Object = Mapping[str, Any]
 _OF_VERSIONS = frozenset(
@@ -173,5 +173,6 @@ def _unseen(rule: Rule, scope: Scope, chosen: tuple[str, ...]) -> Origin:
     planned = scope.planned
     files = planned.files if planned else scope.plan.files if scope.plan else ()
     field = f"spec{chosen[0]}" if chosen[0].startswith(".") else chosen[0].partition(":")[2]
+    field = filled(scope, field)
     why = "the specs were not looked at" if scope.explainer.specs is None else "its spec is gone"
     return Origin(Kind.SPEC, f"{rule.why} ({why})", field, files[0] if files else "")

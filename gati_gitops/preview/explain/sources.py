@@ -274,15 +274,15 @@ def _path(scope: Scope, text: str, data: Any) -> Path | None:
     value = data
     for step in _steps(text):
         if isinstance(step, tuple):
-            wanted = _filled(scope, step[1])
+            wanted = filled(scope, step[1])
             items = value if isinstance(value, list) else []
             found = [n for n, item in enumerate(items) if str(lookup(item, step[0])) == wanted]
             key: str | int = found[0] if found else -1
         elif isinstance(step, str) and step.startswith("$"):
-            filled = _hole(scope, step[1:])
-            if filled is None:
+            value_of = _hole(scope, step[1:])
+            if value_of is None:
                 return None
-            key = filled
+            key = value_of
         else:
             assert step is not None
             key = step
@@ -310,7 +310,8 @@ def _hole(scope: Scope, name: str) -> str | int | None:
     return value if isinstance(value, (str, int)) else None
 
 
-def _filled(scope: Scope, text: str) -> str:
+def filled(scope: Scope, text: str) -> str:
+    """A text with its holes filled."""
     return _HOLE.sub(lambda match: str(_hole(scope, match[1])), text)
 
 

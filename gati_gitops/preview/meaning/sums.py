@@ -39,11 +39,12 @@ def _cost(environment: EnvironmentReview) -> Iterator[Finding]:
     least = sums.least_after.cost - sums.least_before.cost
     most = (sums.most_after.cost or 0) - (sums.most_before.cost or 0)
     if least or most:
+        fewest, with_most = _signed(least), _signed(most)
+        bounds = f" with the fewest pods, {with_most} with the most" if with_most != fewest else ""
         yield Finding(
             "cost",
             Level.NOTE,
-            f"{environment.name} costs {_signed(least)} a month with the fewest pods,"
-            f" {_signed(most)} with the most",
+            f"{environment.name} costs {fewest} a month{bounds}",
             (Target(environment.name),),
             before=f"{sums.least_before.cost:.2f}",
             after=f"{sums.least_after.cost:.2f}",

@@ -107,6 +107,8 @@ class Said:
     where: str
     place: Place | None
     """None where each has its own."""
+    own: tuple[tuple[str, str, Place | None], ...] = ()
+    """Of several units: each with what is said of it, and where."""
 
 
 def said(findings: Iterable[Finding], known: words.Known) -> list[Said]:
@@ -151,15 +153,16 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
     targets = tuple(dict.fromkeys(target for _, finding in found for target in finding.targets))
     units = tuple(dict.fromkeys(target.unit for target in targets if target.unit))
     message, remedy = first.message, first.remedy
+    own: list[tuple[str, str, Place | None]] = []
     if len(units) > 1:
+        own = [(of, _led(one.message, of), one.place) for of, one in found if of]
         alike = len({_abstract(one.message, of) + _abstract(one.remedy, of) for of, one in found})
         message, remedy = (
             _abstract(text, unit) if alike == 1 else _bare(text, unit, first)
             for text in (message, remedy)
         )
         unit = "{unit}"
-    for lead in (f"{unit}: ", f"{unit} ") if unit else ():
-        message = message.removeprefix(lead)
+    message = _led(message, unit)
     places = {finding.place for _, finding in found}
     if len({(finding.before, finding.after) for _, finding in found}) > 1:
         first = replace(first, before="", after="")
@@ -172,7 +175,15 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
         remedy,
         words.places(targets, known),
         first.place if len(places) == 1 else None,
+        tuple(own),
     )
+
+
+def _led(message: str, unit: str) -> str:
+    """Without the unit in front."""
+    for lead in (f"{unit}: ", f"{unit} ") if unit else ():
+        message = message.removeprefix(lead)
+    return message
 
 
 def strays(change: ChangeClass) -> list[tuple[tuple[Target, ...], tuple[FieldChange, ...]]]:

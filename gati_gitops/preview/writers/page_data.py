@@ -140,8 +140,18 @@ def _said(one: Said) -> Json:
         "before": finding.before,
         "after": finding.after,
         "remedy": one.remedy,
+        "own": _own(one),
     }
     return {key: value for key, value in found.items() if value}
+
+
+def _own(one: Said) -> dict[str, list[list[str]]]:
+    """What is said of each unit, where that is more than what is said of all."""
+    found: dict[str, list[list[str]]] = {}
+    for unit, message, place in one.own:
+        if message != one.message or place != one.place:
+            found.setdefault(unit, []).append([message, str(place or "")])
+    return found
 
 
 def _targets(targets: Iterable[Target]) -> list[list[str]]:

@@ -22,6 +22,7 @@ from gati_gitops.preview.model import (
     UnitReview,
     VersionReview,
 )
+from gati_gitops.preview.quantities import show_cpu, show_memory
 from gati_gitops.yamlio.emit import dump
 
 SIGNS = {
@@ -187,23 +188,6 @@ def unit_line(unit: UnitReview) -> str:
 # -- sums ----------------------------------------------------------------------------------------
 
 
-def cpu(thousandths: int) -> str:
-    """``250m`` below one core, ``3.25`` from there."""
-    if abs(thousandths) < 1000:
-        return f"{thousandths}m" if thousandths else "0"
-    return f"{thousandths / 1000:.2f}".rstrip("0").rstrip(".")
-
-
-def memory(size: int) -> str:
-    """``512Mi``, ``1.5Gi``"""
-    amount = float(size)
-    for suffix in ("", "Ki", "Mi", "Gi", "Ti"):
-        if abs(amount) < 1024 or suffix == "Ti":
-            return f"{amount:.1f}".rstrip("0").rstrip(".") + suffix
-        amount /= 1024
-    return str(size)
-
-
 def money(cost: float) -> str:
     return f"{cost:,.2f}"
 
@@ -220,10 +204,10 @@ def measures(before: Amount, after: Amount) -> list[Measure]:
     """What an environment asks for, in the order people read it."""
     rows: list[tuple[str, float, float, Any]] = [
         ("pods", before.pods, after.pods, lambda number: f"{number:,}"),
-        ("CPU", before.cpu_requests, after.cpu_requests, cpu),
-        ("memory", before.memory_requests, after.memory_requests, memory),
-        ("CPU limits", before.cpu_limits, after.cpu_limits, cpu),
-        ("memory limits", before.memory_limits, after.memory_limits, memory),
+        ("CPU", before.cpu_requests, after.cpu_requests, show_cpu),
+        ("memory", before.memory_requests, after.memory_requests, show_memory),
+        ("CPU limits", before.cpu_limits, after.cpu_limits, show_cpu),
+        ("memory limits", before.memory_limits, after.memory_limits, show_memory),
     ]
     if before.cost is not None or after.cost is not None:
         rows.append(("cost a month", before.cost or 0.0, after.cost or 0.0, money))

@@ -25,7 +25,8 @@ function collect() {
   for (const group of DATA.findings) {
     for (const told of group.told) {
       for (const item of itemsAt(told.targets || [])) {
-        item.findings.push({ group, told });
+        const own = told.own && Object.hasOwn(told.own, item.unit) ? told.own[item.unit] : [[told.message, told.place]];
+        for (const [message, place] of own) item.findings.push({ group, told: { ...told, message, place } });
         if (rank(group.level) < rank(item.level)) item.level = group.level;
       }
     }
