@@ -381,7 +381,12 @@ class _Work:
         """What of the changes no commit before has brought."""
         if self.chain is self.before:
             return dict(changes)
-        return {path: c for path, c in changes.items() if self.chain.read(path) != c}
+        chain = self.chain
+        return {
+            path: content
+            for path, content in changes.items()
+            if (bool(chain.id(path)) if content is None else not chain.holds(path, content))
+        }
 
     def _tree(self, base: str, changes: Changes) -> str:
         return write_tree(self.tip.objects, base, changes, self.request.root)

@@ -103,8 +103,11 @@ class GitSnapshot:
         entries = self._folders.get(folder)
         if entries is None:
             above = self.entry(folder)
-            if above is None or above[0] != FOLDER:
-                if above is not None and above[0] not in _PLAIN:
+            if above is None:
+                self._folders[folder] = {}  # asked for again by every file of a new folder
+                return None
+            if above[0] != FOLDER:
+                if above[0] not in _PLAIN:
                     raise _special(folder, above[0])
                 return None
             entries = self._list(folder, above[1])

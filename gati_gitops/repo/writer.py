@@ -267,7 +267,7 @@ def _commits(tip: Tip, drafts: Sequence[Draft], hand: _Hand, *, durable: bool) -
     # History is sorted by time, so nothing may be older than what it stands on.
     now = max(int(hand.clock()), tip.time)
     for draft in drafts:
-        tree = write_tree(tip.objects, tree, draft.changes, draft.root)
+        tree = draft.tree or write_tree(tip.objects, tree, draft.changes, draft.root)
         parent = create_commit(
             tip.objects,
             tree,
