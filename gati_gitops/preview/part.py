@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from gati_gitops.output import UnitKey
 from gati_gitops.tree import Snapshot
+from gati_gitops.yamlio.goyaml_read import decode, read_config
 
 
 class Part:
@@ -61,3 +63,21 @@ class Part:
             parts = path.split("/")
             if len(parts) == 6 and parts[5] == "unit.yaml":
                 yield parts[1], parts[2], (parts[3], parts[4])
+
+    def names(self) -> dict[tuple[str, str], str]:
+        """What the unit of a path is called, as ``Output.names`` tells it, from routes alone."""
+        found: dict[tuple[str, str], str] = {}
+        known: dict[bytes, str] = {}
+        for env, cluster, (namespace, folder) in sorted(self.units()):
+            path = f"overlays/{env}/{cluster}/{namespace}/{folder}/unit.yaml"
+            block = _ROUTE.search(self.read(path) or b"")
+            if block is None or not folder.startswith(_HANDLER):
+                continue
+            if block[0] not in known:  # plans are long, and routes are much alike on all clusters
+                known[block[0]] = str(read_config(decode(block[0]))["route"]["path"])
+            found[namespace, known[block[0]]] = folder.removeprefix(_HANDLER)
+        return found
+
+
+_HANDLER = "handler-"
+_ROUTE = re.compile(rb"^route:\n(?:[ -].*\n)+", re.MULTILINE)

@@ -112,7 +112,7 @@ class Partial:
             return key[1] in names or (key[0] == "GatiModule" and key[1:] in modules)
 
         visible = Part(self._before, self._clusters, names)
-        known = Output(visible).names()
+        known = visible.names()
         linked = both(lambda n: _link(self._given[n], wanted, known), *self._given)
         matters = doors_matter(base) or doors_matter(head)
         units = self._affected(*linked)

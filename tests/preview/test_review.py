@@ -14,11 +14,14 @@ import jsonschema
 import pytest
 
 from gati_gitops.errors import SpecsInvalid
+from gati_gitops.output import Output
 from gati_gitops.preview.codes import CODES
 from gati_gitops.preview.meaning.totals import Prices
 from gati_gitops.preview.model import ObjectChange, Review
+from gati_gitops.preview.part import Part
 from gati_gitops.preview.words import change_words
 from gati_gitops.preview.writers.json import review_data, review_schema
+from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import canary, handler, tree_of
 from tests.preview.cases import CASES, Case
 from tests.preview.sides import found, reviewed
@@ -201,3 +204,13 @@ def test_a_handler_that_takes_over_a_path_keeps_the_units_name():
     head = {"gati.yaml": settings, "people.yaml": handler("people", "v2", handlerPath="/users")}
     review = around(base, head, tree_of(base))
     assert {unit.name for _, _, unit in review.units()} == {"users"}
+
+
+def test_names_read_from_routes_alone_are_those_of_the_stored_plans():
+    for case in CASES.values():
+        tree = case.ledger()
+        if tree is None:
+            continue
+        clusters = Output(MemorySnapshot(tree)).clusters()
+        seen = Part(MemorySnapshot(tree), clusters, {"shop", "accounts", "fulfilment"})
+        assert seen.names() == Output(MemorySnapshot(tree)).names()
