@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Any
 
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.preview.drafts import ClusterDraft, UnitDraft
@@ -112,7 +113,11 @@ class _Finder:
             self._atoms.setdefault(key, _Atom(role, made)).where[target] = None
             keys.append(key)
         if not change.fields:
-            whole = after.value(change.after) if change.after else before.value(change.before)
+            whole = (
+                after.value(_bare(change.after))
+                if change.after
+                else before.value(_bare(change.before))
+            )
             key = _digest([role, whole if change.action is not Action.RENAME else None])
             self._atoms.setdefault(key, _Atom(role, None)).where[target] = None
             keys.append(key)
@@ -232,6 +237,16 @@ def _without_strays(made: Iterable[Made]) -> list[Made]:
         if not found.fields or len(found.targets) * STRAY > most:
             kept.append((found, keys))
     return kept
+
+
+def _bare(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """An object without labels and annotations: who owns a unit makes it no other object."""
+    found = dict(value or {})
+    metadata = dict(found.get("metadata") or {})
+    found["metadata"] = {
+        key: item for key, item in metadata.items() if key not in ("labels", "annotations")
+    }
+    return found
 
 
 def _whose(target: Target) -> tuple[str, str, str, str]:

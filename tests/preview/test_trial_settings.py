@@ -216,3 +216,16 @@ def test_sums_add_up_as_they_are_shown() -> None:
     ]
     text = write_text(reviewed(sides[0], sides[1], tree_of(sides[0])), width=200, colour=False)
     assert "memory 1.25Gi → 2.5Gi (+1.25Gi)" in text
+
+
+def test_what_a_template_adds_to_all_units_is_one_change() -> None:
+    """Units have labels of their own, and that makes what they get no other object."""
+    body = "{# gati: unit #}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ unit.object }}-x'}\ndata: {a: b}\n"
+    owned = {
+        file: text.replace('"namespace"', f'"labels": {{"team": "t{number}"}}, "namespace"', 1)
+        for number, (file, text) in enumerate(UNITS.items())
+    }
+    base = {"gati.yaml": project({"prod": ["east"]}), **owned}
+    result = reviewed(base, {**base, "templates/x.yaml.j2": body}, tree_of(base))
+    (only,) = result.classes
+    assert (only.kind, only.units) == ("ConfigMap", len(NAMES))
