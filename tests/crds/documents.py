@@ -36,6 +36,9 @@ def values(draw: st.DrawFn, node: Node) -> Any:
             return draw(st.booleans())
         case "integer":
             return draw(st.integers(node.get("minimum", 0), node.get("maximum", 10**6)))
+        case "number":
+            low, high = node.get("exclusiveMinimum", 0), node.get("exclusiveMaximum", 10**6)
+            return draw(st.floats(low, high, exclude_min=True, exclude_max=True, width=32))
         case "string":
             return draw(texts(node))
         case "array":

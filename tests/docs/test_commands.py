@@ -14,6 +14,8 @@ from tests.docs.blocks import DOCUMENTS, ROOT, blocks, matches
 
 NAMES = [path.relative_to(ROOT).as_posix() for path in DOCUMENTS]
 MAY_NOT_RUN = 6
+READER = {"COLUMNS": "100", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+"""What a reader's terminal is like, whatever the one that runs the tests is."""
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def type_in(command: str, home: Path) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", script],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "PATH": programs, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}, check=False,
+        env={**os.environ, **READER, "PATH": programs}, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout
 

@@ -259,6 +259,7 @@ def test_text_of_others_cannot_steer_a_terminal():
 
 def test_colour_on_a_terminal_and_none_in_a_pipe(world, told, monkeypatch):
     published(world)
+    monkeypatch.delenv("NO_COLOR", raising=False)
     _, out, _ = told()
     assert "\x1b" not in out
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -148,7 +148,7 @@ class Gitea:
             time.sleep(0.1)
         raise AssertionError(f"pull request {number} is not mergeable")
 
-    def api(self, method: str, path: str, body: Any, who: str = ADMIN) -> Any:
+    def api(self, method: str, path: str, body: Any, who: str = ADMIN, patience: int = 100) -> Any:
         request = urllib.request.Request(
             f"{self.url}/api/v1{path}",
             method=method,
@@ -162,7 +162,11 @@ class Gitea:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 raw = answer.read()
         except HTTPError as error:
-            raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from None
+            told = error.read()
+            if error.code == 405 and b"try again later" in told and patience:
+                time.sleep(0.2)  # it still finds out whether the pull request can be merged
+                return self.api(method, path, body, who, patience - 1)
+            raise AssertionError(f"{method} {path}: {error.code} {told!r}") from None
         return json.loads(raw) if raw else None
 
     # ------------------------------------------------------------------------------ setting up
