@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gati_gitops.publish.acts import Acted
     from gati_gitops.publish.deciding import Verb
-    from gati_gitops.publish.prepare import Step
+    from gati_gitops.publish.model import Step
     from gati_gitops.publish.pulls import Hand
     from gati_gitops.repo.repository import Repository
 

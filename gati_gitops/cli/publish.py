@@ -18,7 +18,7 @@ from gati_gitops.report import FORMATS
 
 if TYPE_CHECKING:
     from gati_gitops.publish.message import Reference
-    from gati_gitops.publish.prepare import Request, Step
+    from gati_gitops.publish.model import Request, Step
     from gati_gitops.publish.pulls import Pull
     from gati_gitops.publish.run import Published
     from gati_gitops.repo.repository import Repository, Tip
@@ -179,8 +179,7 @@ def _of_revision(specs: str, rev: str) -> Request:
 
 def request_of(specs: Specs, repository: SpecsRepository | None, commit: str) -> Request:
     """What is to be published of some specs."""
-    from gati_gitops.publish.incremental import Committed
-    from gati_gitops.publish.prepare import Request
+    from gati_gitops.publish.model import Committed, Request
 
     return Request(
         specs.project,

@@ -13,7 +13,7 @@ from gati_gitops.forge.model import Forge
 from gati_gitops.output import Output
 from gati_gitops.publish.deciding import Decided, Deciding, Wish, known
 from gati_gitops.publish.message import line
-from gati_gitops.publish.prepare import Offer, Step
+from gati_gitops.publish.model import Offer, Step
 from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
 from gati_gitops.publish.run import Describe, undone_on
 from gati_gitops.repo.commit import Draft

@@ -20,8 +20,8 @@ from gati_gitops.output import Output, UnitKey
 from gati_gitops.publish.changes import ChangeSet, change_set
 from gati_gitops.publish.guards import Allowed, guard
 from gati_gitops.publish.message import Origin, message
+from gati_gitops.publish.model import Offer, Step, decision_key
 from gati_gitops.publish.places import Places, find_root, places, unit_id
-from gati_gitops.publish.prepare import Offer, Step, decision_key
 from gati_gitops.publish.reverts import Adopted, Undone, adopt
 from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot, write_tree

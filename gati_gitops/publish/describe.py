@@ -10,7 +10,7 @@ from gati_gitops.preview.model import Compared
 from gati_gitops.preview.review import review
 from gati_gitops.preview.side import stored_side
 from gati_gitops.preview.writers.markdown import write_markdown
-from gati_gitops.publish.prepare import Offer
+from gati_gitops.publish.model import Offer
 from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.tree import Overlay
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gati_gitops import __version__
 from gati_gitops.compiler import Compilation, Placed
@@ -29,19 +29,16 @@ from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.check import check
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.units import Planner
+from gati_gitops.publish.model import Committed, Request
 from gati_gitops.publish.records import Record, read_records, watched
 from gati_gitops.publish.split import release_folders
 from gati_gitops.repo.objects import BLOB, Entry, Objects
-from gati_gitops.repo.specs import SpecsRepository
 from gati_gitops.repo.trees import GitSnapshot, differences
 from gati_gitops.spec.gather import environment_of
 from gati_gitops.spec.link import LinkedUnit, link_all
 from gati_gitops.spec.load import examine
 from gati_gitops.tree import Changes, is_ours
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config, read_resources
-
-if TYPE_CHECKING:
-    from gati_gitops.publish.prepare import Request
 
 MOST = 200
 """So many units at once are a change of the project; compiling everything is as fast."""
@@ -53,17 +50,6 @@ _OWN = frozenset(
     )
 )  # fmt: skip
 """Fields of a spec that mean something to its own unit alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """Specs as a commit of their repository has them."""
-
-    repository: SpecsRepository
-    commit: str
-
-    def read(self, name: str) -> bytes | None:
-        return self.repository.at(self.commit).read(name)
 
 
 class _Unknown(Exception):

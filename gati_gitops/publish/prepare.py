@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 
 from gati_gitops import __version__
 from gati_gitops.compiler import Compilation, Narrowed, compile_specs
 from gati_gitops.compiler.owned import overruled, owned
 from gati_gitops.emit.layout import WHOLE, record_group, record_path
-from gati_gitops.errors import Problem
 from gati_gitops.ledger.fold import Outcome
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.publish.changes import ChangeSet, change_set
 from gati_gitops.publish.definitions import breaking_crds
-from gati_gitops.publish.guards import Allowed, Input, guard
+from gati_gitops.publish.guards import Input, guard
 from gati_gitops.publish.hydrator import FILE as HYDRATOR
 from gati_gitops.publish.hydrator import hydrator_metadata, hydrator_note
-from gati_gitops.publish.incremental import Committed, compile_changed
-from gati_gitops.publish.message import Origin, Reference, message
+from gati_gitops.publish.incremental import compile_changed
+from gati_gitops.publish.message import message
+from gati_gitops.publish.model import Offer, Prepared, Request, Step, decision_key
 from gati_gitops.publish.records import (
     Record,
     ahead_file,
@@ -38,102 +37,10 @@ from gati_gitops.publish.records import (
 from gati_gitops.publish.reverts import Adopted, Undone, adopt
 from gati_gitops.publish.split import Part, quiet, release_folders, split, units_of, without
 from gati_gitops.publish.sweep import sweep
-from gati_gitops.repo.commit import Draft
-from gati_gitops.repo.repository import Repository, Tip
+from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot, write_tree
-from gati_gitops.spec.load import Specs
-from gati_gitops.spec.project import GatiProject
 from gati_gitops.spec.publishing import DeletionBudget
 from gati_gitops.tree import Changes, Overlay
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a publish is asked to do."""
-
-    project: GatiProject
-    file: str
-    """Where the project's settings stand."""
-    load: Callable[[], Specs]
-    """All specs; asked for only when everything is compiled."""
-    reference: Reference | None = None
-    """The specs' commit; None where they are in no repository."""
-    committed: Committed | None = None
-    """The same, to be read; None where the specs are not as committed."""
-    narrowed: Narrowed = field(default_factory=Narrowed)
-    upgrade: bool = False
-    discard: bool = False
-    allowed: Allowed = field(default_factory=Allowed)
-    trust: Callable[[Repository, Tip], None] | None = None
-    """Refuses a tip that was not signed by somebody who counts."""
-
-    @property
-    def source(self) -> str:
-        return self.project.spec.source or self.project.metadata.name
-
-    @property
-    def root(self) -> str:
-        root = self.project.spec.output.root
-        return "" if root == "." else root
-
-    @property
-    def environments(self) -> list[str]:
-        """Those that it is about."""
-        chosen = self.narrowed.environments
-        return [env for env in self.project.spec.environments if not chosen or env in chosen]
-
-    def origin(self, decision: str) -> Origin:
-        wants = self.project.spec.commits.argocd
-        return Origin(
-            self.source,
-            self.reference.sha if self.reference else "",
-            decision,
-            reference=self.reference if wants else None,
-            checked=self.trust is not None,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One commit to be, and what it does."""
-
-    environment: str
-    changes: Changes
-    changed: ChangeSet
-    message: str
-    tree: str = ""
-    """The tree of the commit, which is in the object database already."""
-    note: bytes | None = None
-
-    def draft(self, root: str) -> Draft:
-        return Draft(self.changes, self.message, self.environment, self.note, root, self.tree)
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What waits for an approval: one pull request."""
-
-    environment: str
-    group: str
-    """Empty where one pull request holds the whole environment."""
-    step: Step
-    folders: tuple[str, ...] = ()
-    """Release folders that it names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """All that a publish comes to on one tip."""
-
-    steps: tuple[Step, ...]
-    offers: tuple[Offer, ...]
-    warnings: tuple[Problem, ...]
-    notes: tuple[str, ...]
-    whole: bool = True
-    """Whether everything was compiled, and not only what changed."""
-    offering: tuple[str, ...] = ()
-    """Environments that have pull requests: what they do not offer any more is closed."""
-
 
 Branches = Callable[[], Sequence[GitSnapshot]]
 
@@ -458,12 +365,3 @@ class _Work:
             if plan is not None:
                 for note in outcome.notes:
                     yield f"{plan.unit} in {plan.environment} on {plan.cluster}: {note}"
-
-
-def decision_key(changes: Changes) -> str:
-    """What a commit decides, without its time or parent: the same decision has the same key."""
-    digest = sha256()
-    for path, content in sorted(changes.items()):
-        digest.update(f"{path}\0{'' if content is None else len(content)}\0".encode())
-        digest.update(content or b"")
-    return digest.hexdigest()[:16]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gati_gitops.publish.branches import is_record
 from gati_gitops.publish.hydrator import FILE, hydrator_note
-from gati_gitops.publish.prepare import Offer, Prepared, Request
+from gati_gitops.publish.model import Offer, Prepared, Request
 from gati_gitops.publish.pulls import Hand, Pull
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.trees import differences, write_tree

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from gati_gitops.errors import Problem
 from gati_gitops.forge.model import Forge
 from gati_gitops.publish.branches import PREFIX, environment_of
-from gati_gitops.publish.prepare import Offer, Prepared, Request, Step, prepare
+from gati_gitops.publish.model import Offer, Prepared, Request, Step
+from gati_gitops.publish.prepare import prepare
 from gati_gitops.publish.promoter import NEXT, NOTES, next_branch, propose_next
 from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
 from gati_gitops.publish.reverts import Undone
