@@ -11,15 +11,16 @@ import json
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from gati_gitops.render import config as configs
 from gati_gitops.render import openapi, transforms
 from gati_gitops.render.config import Config
 from gati_gitops.render.errors import Broken, RenderError, Unsupported
-from gati_gitops.render.fieldspec import FieldSpec, check_key, merge_specs
+from gati_gitops.render.fieldspec import FieldSpec, merge_specs
 from gati_gitops.render.files import FileSystem
+from gati_gitops.render.finish import drop_local, finish
 from gati_gitops.render.kustomization import FILE_NAMES, read_kustomization
 from gati_gitops.render.load import Loader, resources_from, wrapped
 from gati_gitops.render.namerefs import fix_references
@@ -34,7 +35,6 @@ from gati_gitops.render.patches import (
     load_strategic_merges,
 )
 from gati_gitops.render.resource import ResMap, Resource
-from gati_gitops.yamlio.goyaml_patterns import Draft, Shape
 from gati_gitops.yamlio.goyaml_read import GoYamlError, read_config
 
 Fields = dict[str, Any]
@@ -91,13 +91,13 @@ def build(files: FileSystem, path: str) -> list[Resource]:
     except RenderError as error:
         error.at(file)
         raise
-    _drop_local(resources)
+    drop_local(resources)
     ordered = sorted_resources(resources.items, fields.get("sortOptions"))
     resources.changed()
     if len(resources.index()) != len(resources):
         raise Broken("two resources have the same id", file=file)
     for resource in ordered:
-        _finish(resource)
+        finish(resource)
         if options:
             annotate(resource, options)
     return ordered
@@ -160,79 +160,6 @@ def _schema(loader: Loader, fields: Fields, file: str) -> openapi.Schema | None:
     if given.get("version") not in (None, "", "v1.21.2"):
         raise Broken("the specified OpenAPI version is not built in", file=file, field="openapi")
     return None
-
-
-def _drop_local(resources: ResMap) -> None:
-    kept = []
-    for resource in resources:
-        local = "false"
-        if resource.draft is not None:
-            annotations = resource.draft.shape.tree["metadata"].get("annotations", ())
-            may_be_local = _LOCAL in annotations
-        else:
-            may_be_local = "annotations" in resource.obj.get("metadata", ())
-        if may_be_local:
-            local = resource.texts("annotations").get(_LOCAL, "false")
-        if not resource.name or not resource.kind:
-            raise Broken("missing metadata.name in object", file=resource.file)
-        if local == "false":
-            kept.append(resource)
-    if len(kept) != len(resources):
-        resources.items = kept
-        resources.changed()
-
-
-_LOCAL = "config.kubernetes.io/local-config"
-_OWN_ANNOTATIONS = frozenset(
-    (
-        "internal.config.kubernetes.io/path",
-        "internal.config.kubernetes.io/index",
-        "internal.config.kubernetes.io/seqindent",
-        "internal.config.kubernetes.io/id",
-        "internal.config.kubernetes.io/annotations-migration-resource-id",
-        "config.kubernetes.io/path",
-        "config.kubernetes.io/index",
-        "config.k8s.io/id",
-        "config.kubernetes.io/origin",
-        "alpha.config.kubernetes.io/transformations",
-    )
-)
-
-
-def _finish(resource: Resource) -> None:
-    """Annotations leave as strings; kustomize's own stay behind."""
-    if resource.draft is not None and _is_finished(resource.draft):
-        return
-    metadata = resource.obj["metadata"]
-    annotations = metadata.get("annotations")
-    if annotations is None and "annotations" not in metadata:
-        return
-    texts = resource.texts("annotations")
-    for name in _OWN_ANNOTATIONS:
-        texts.pop(name, None)
-    if texts:
-        for key in texts:
-            check_key(key)
-        metadata["annotations"] = texts
-    else:
-        del metadata["annotations"]
-
-
-def _is_finished(draft: Draft) -> bool:
-    lines = _annotation_lines(draft.shape)
-    return lines is not None and all(isinstance(draft.value(line), str) for line in lines)
-
-
-@lru_cache(maxsize=1024)
-def _annotation_lines(shape: Shape) -> list[int] | None:
-    """The lines of annotations that may leave as they are; None when some may not."""
-    metadata = shape.tree["metadata"]
-    if "annotations" not in metadata:
-        return []
-    lines = [*metadata["annotations"].values()]
-    if not lines or not _OWN_ANNOTATIONS.isdisjoint(metadata["annotations"]):
-        return None
-    return lines if all(type(line) is int for line in lines) else None
 
 
 class _Target:

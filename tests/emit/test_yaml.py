@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+import ryaml
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -81,7 +82,6 @@ def test_yaml_1_2_reads_what_went_in(value):
 @given(values)
 @settings(max_examples=300)
 def test_a_rust_reader_reads_what_went_in(value):
-    ryaml = pytest.importorskip("ryaml")
     assert exact(ryaml.loads(dump(value).decode())) == exact(value)
 
 
