@@ -25,9 +25,9 @@ import project
 
 from gati_gitops.compiler import compile_specs
 from gati_gitops.disk.specs import read_specs
+from gati_gitops.publish.hand import Hand
 from gati_gitops.publish.message import Reference
 from gati_gitops.publish.model import Committed, Request
-from gati_gitops.publish.pulls import Hand
 from gati_gitops.publish.run import Published, publish
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.commit import Signature

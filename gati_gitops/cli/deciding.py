@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gati_gitops.publish.acts import Acted
     from gati_gitops.publish.deciding import Verb
+    from gati_gitops.publish.hand import Hand
     from gati_gitops.publish.model import Step
-    from gati_gitops.publish.pulls import Hand
     from gati_gitops.repo.repository import Repository
 
 EXIT_CODES = """\b
@@ -118,8 +118,8 @@ def hand_of(repository: Repository, author: str | None, root: str | None) -> Han
     """Who commits: the person that the command names, else as the output's owner has set."""
     from gati_gitops.output import Output
     from gati_gitops.publish.deciding import known
+    from gati_gitops.publish.hand import Hand
     from gati_gitops.publish.places import find_root
-    from gati_gitops.publish.pulls import Hand
     from gati_gitops.repo.commit import Signature
     from gati_gitops.repo.sign import signer
     from gati_gitops.spec.publishing import Author, Commits

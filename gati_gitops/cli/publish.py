@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gati_gitops.cli.common import environment_option, load_specs, narrowed, session, specs_argument
-from gati_gitops.cli.repository import author_of, author_option, opened, repository_options
+from gati_gitops.cli.repository import (
+    author_of,
+    author_option,
+    opened,
+    removal_options,
+    repository_options,
+)
 from gati_gitops.report import FORMATS
 
 if TYPE_CHECKING:
@@ -52,20 +58,7 @@ failed, 5 refused: the deletion budget, a foreign file, a claimed unit, another 
 @click.option("--dry-run", is_flag=True, help="Say what would be committed; write nothing.")
 @click.option("--upgrade", is_flag=True, help="Write over the output of another compiler version.")
 @click.option("--discard", is_flag=True, help="Remove files in our folders that we did not make.")
-@click.option(
-    "--allow-removals",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Let so many units, and objects, go from an environment.",
-)
-@click.option(
-    "--delete",
-    "deletes",
-    multiple=True,
-    metavar="KIND/NAME",
-    help="Let this Namespace, PersistentVolumeClaim, CRD or Secret go; may be repeated.",
-)
+@removal_options
 @click.option(
     "--rev",
     metavar="REV",
@@ -111,7 +104,8 @@ def command(
     from gati_gitops.forge.choose import forge_for
     from gati_gitops.publish.describe import Describing
     from gati_gitops.publish.guards import Allowed
-    from gati_gitops.publish.pulls import Hand, worst
+    from gati_gitops.publish.hand import Hand
+    from gati_gitops.publish.pulls import worst
     from gati_gitops.publish.run import publish
     from gati_gitops.repo.commit import Signature
     from gati_gitops.repo.sign import signer

@@ -42,6 +42,28 @@ def repository_options(command: Any) -> Any:
     return command
 
 
+def removal_options(command: Any) -> Any:
+    """What a person says yes to when something goes."""
+    for option in (
+        click.option(
+            "--delete",
+            "deletes",
+            multiple=True,
+            metavar="KIND/NAME",
+            help="Let this Namespace, PersistentVolumeClaim, CRD or Secret go; may be repeated.",
+        ),
+        click.option(
+            "--allow-removals",
+            type=click.IntRange(0),
+            default=0,
+            metavar="N",
+            help="Let so many units, and objects, go from an environment.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 author_option = click.option(
     "--author",
     metavar="'NAME <EMAIL>'",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gati_gitops.cli.deciding import all_environments, decide, decision
+from gati_gitops.cli.repository import removal_options
 
 
 @decision(
@@ -18,20 +19,7 @@ from gati_gitops.cli.deciding import all_environments, decide, decision
 )
 @all_environments
 @click.option("--now", is_flag=True, help="Also if the specs still have the unit.")
-@click.option(
-    "--allow-removals",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Let so many units, and objects, go from an environment.",
-)
-@click.option(
-    "--delete",
-    "deletes",
-    multiple=True,
-    metavar="KIND/NAME",
-    help="Let this Namespace, PersistentVolumeClaim, CRD or Secret go; may be repeated.",
-)
+@removal_options
 @click.argument("version", metavar="[VERSION]", required=False)
 def command(
     version: str | None,

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from gati_gitops.forge.model import Forge
 from gati_gitops.output import Output
 from gati_gitops.publish.deciding import Decided, Deciding, Wish, known
+from gati_gitops.publish.hand import Hand
 from gati_gitops.publish.message import line
 from gati_gitops.publish.model import Offer, Step
-from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
+from gati_gitops.publish.pulls import Pull, Wanted, offer
 from gati_gitops.publish.run import Describe, undone_on
 from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.repository import Repository, Tip
-from gati_gitops.repo.writer import write
 from gati_gitops.spec.publishing import PullRequests
 
 REASON = 500
@@ -59,14 +59,7 @@ def act(
     if dry_run:
         propose(repository.tip())
         return Acted(tuple((step, "") for step in last[0].steps), last[0])
-    written = write(
-        repository,
-        propose,
-        author=hand.author,
-        signer=hand.signer,
-        retry=hand.retry,
-        clock=hand.clock,
-    )
+    written = hand.write(repository, propose)
     decided = last[0]
     steps = tuple(zip(decided.steps, written.commits, strict=True))
     pulls: list[Pull] = []

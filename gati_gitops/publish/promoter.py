@@ -9,12 +9,13 @@ commit of the specs, also where a new one changes nothing.
 from __future__ import annotations
 
 from gati_gitops.publish.branches import is_record
+from gati_gitops.publish.hand import Hand
 from gati_gitops.publish.hydrator import FILE, hydrator_note
 from gati_gitops.publish.model import Offer, Prepared, Request
-from gati_gitops.publish.pulls import Hand, Pull
+from gati_gitops.publish.pulls import Pull
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.trees import differences, write_tree
-from gati_gitops.repo.writer import push_branch, write_notes
+from gati_gitops.repo.writer import write_notes
 
 NEXT = "-next"
 """How the promoter finds the branch; it can't be set."""
@@ -61,17 +62,8 @@ def _proposed(
         tree = write_tree(base.objects, tree, offer.step.changes, request.root)
     if stands and not _differs(base, repository.tip_of(branch).tree, tree, request.root):
         return Pull(branch, "unchanged", commit=stands)
-    commit = push_branch(
-        repository,
-        branch,
-        [offer.step.draft(request.root) for offer in offers],
-        base=base,
-        expected_old=stands,
-        author=hand.author,
-        signer=hand.signer,
-        retry=hand.retry,
-        clock=hand.clock,
-    )
+    drafts = [offer.step.draft(request.root) for offer in offers]
+    commit = hand.push(repository, branch, drafts, base, stands)
     return Pull(branch, "updated" if stands else "opened", commit=commit)
 
 

@@ -9,9 +9,8 @@ they closed is not offered again until it is something else.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -28,12 +27,12 @@ from gati_gitops.publish.branches import (
     read_branch,
     wants,
 )
-from gati_gitops.repo.commit import Draft, Signature, Signer
+from gati_gitops.publish.hand import Hand
+from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.failures import Lost
 from gati_gitops.repo.repository import Repository, Tip
-from gati_gitops.repo.retry import Retry
 from gati_gitops.repo.steps import step
-from gati_gitops.repo.writer import delete_branch, push_branch
+from gati_gitops.repo.writer import delete_branch
 from gati_gitops.spec.common import seconds
 from gati_gitops.spec.publishing import PullRequests
 from gati_gitops.tree import Changes
@@ -72,16 +71,6 @@ class Pull:
     """What its branch is at; empty if there is none."""
     notes: tuple[str, ...] = ()
     error: GatiError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hand:
-    """Who writes, and how."""
-
-    author: Signature
-    signer: Signer | None = None
-    retry: Retry = field(default_factory=Retry)
-    clock: Callable[[], float] = time.time
 
 
 def offer(
@@ -192,17 +181,8 @@ class _Offering:
     def _push(self, branch: str, wanted: Wanted, built: Built | None) -> str:
         draft = Draft(wanted.changes, wanted.message, wanted.environment, root=self.root)
         try:
-            return push_branch(
-                self.repository,
-                branch,
-                [draft],
-                base=self.base,
-                expected_old=built.commit if built else "",
-                author=self.hand.author,
-                signer=self.hand.signer,
-                retry=self.hand.retry,
-                clock=self.hand.clock,
-            )
+            stands = built.commit if built else ""
+            return self.hand.push(self.repository, branch, [draft], self.base, stands)
         except Lost:
             raise Outside(
                 f"{branch} was moved by somebody else meanwhile", remedy="run again"

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from gati_gitops.errors import Problem
 from gati_gitops.forge.model import Forge
 from gati_gitops.publish.branches import PREFIX, environment_of
+from gati_gitops.publish.hand import Hand
 from gati_gitops.publish.model import Offer, Prepared, Request, Step
 from gati_gitops.publish.prepare import prepare
 from gati_gitops.publish.promoter import NEXT, NOTES, next_branch, propose_next
-from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer
+from gati_gitops.publish.pulls import Pull, Wanted, offer
 from gati_gitops.publish.reverts import Undone
 from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.history import lowered
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.trees import GitSnapshot
-from gati_gitops.repo.writer import write
 
 Describe = Callable[[GitSnapshot, Offer], str]
 """The text of a pull request: what it would change on a tip."""
@@ -60,15 +60,7 @@ def publish(
     if dry_run:
         propose(repository.tip())
         return Published(tuple((step, "") for step in last[0].steps), last[0])
-    written = write(
-        repository,
-        propose,
-        author=hand.author,
-        signer=hand.signer,
-        retry=hand.retry,
-        clock=hand.clock,
-        note_ref=NOTES if hydrator else None,
-    )
+    written = hand.write(repository, propose, NOTES if hydrator else None)
     prepared = last[0]
     steps = tuple(zip(prepared.steps, written.commits, strict=True))
     pulls: tuple[Pull, ...] = ()

@@ -11,7 +11,7 @@ from gati_gitops.cli.main import run
 from gati_gitops.publish.acts import act
 from gati_gitops.publish.deciding import Wish
 from gati_gitops.publish.describe import Describing
-from gati_gitops.publish.pulls import Hand
+from gati_gitops.publish.hand import Hand
 from tests.compile.kit import UNIT, canary, decide, handler, module, moved, project
 from tests.publish.kit import AUTHOR, World, git
 from tests.publish.test_approval import WithForge

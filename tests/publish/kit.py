@@ -25,7 +25,7 @@ from gati_gitops.publish.acts import Acted, act
 from gati_gitops.publish.deciding import Wish
 from gati_gitops.publish.describe import Describing
 from gati_gitops.publish.guards import Allowed
-from gati_gitops.publish.pulls import Hand
+from gati_gitops.publish.hand import Hand
 from gati_gitops.publish.reverts import adopt
 from gati_gitops.publish.run import Published, publish, undone_on
 from gati_gitops.publish.verify import Verified, verify

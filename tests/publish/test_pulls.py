@@ -15,7 +15,8 @@ from gati_gitops.errors import Outside, Refused
 from gati_gitops.forge.choose import forge_for
 from gati_gitops.forge.model import ForgeError
 from gati_gitops.forge.text import marked
-from gati_gitops.publish.pulls import Hand, Pull, Wanted, offer, worst
+from gati_gitops.publish.hand import Hand
+from gati_gitops.publish.pulls import Pull, Wanted, offer, worst
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.commit import Signature
 from gati_gitops.repo.repository import open_repository

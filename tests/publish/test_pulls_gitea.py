@@ -6,7 +6,8 @@ import time
 import pytest
 
 from gati_gitops.forge.choose import forge_for
-from gati_gitops.publish.pulls import Hand, Wanted, offer
+from gati_gitops.publish.hand import Hand
+from gati_gitops.publish.pulls import Wanted, offer
 from gati_gitops.repo.address import parse
 from gati_gitops.repo.commit import Signature
 from gati_gitops.repo.credentials import credentials
