@@ -109,7 +109,7 @@ def test_fields_that_change_alike_stand_together():
 def test_alike_findings_are_said_once():
     text = write_text(shop(40), width=100)
     assert text.count("restart: memory changed") == 1
-    assert "40 units  pods of {unit} 1.0.0 restart" in text
+    assert "40 units  pods of each unit 1.0.0 restart" in text
 
 
 def test_a_danger_names_its_line_and_remedy():

@@ -102,7 +102,7 @@ class Said:
     about: str
     """The unit, how many units, or the object that it is about."""
     message: str
-    """What is said, without the unit's name in front; of several, they stand as ``{unit}``."""
+    """What is said, without the unit's name in front; of several, as ``each unit``."""
     remedy: str
     where: str
     place: Place | None
@@ -162,7 +162,8 @@ def _one(found: Sequence[tuple[str, Finding]], known: words.Known) -> Said:
             for text in (message, remedy)
         )
         unit = "{unit}"
-    message = _led(message, unit)
+    message = _led(message, unit).replace("{unit}", "each unit")
+    remedy = remedy.replace("{unit}", "the unit")
     places = {finding.place for _, finding in found}
     if len({(finding.before, finding.after) for _, finding in found}) > 1:
         first = replace(first, before="", after="")

@@ -59,7 +59,7 @@ function findingLine({ group, told }) {
   return el(
     `li.${group.level}`,
     { title: group.why || null },
-    el("div.said", {}, dot(group.level), el("span.what", {}, group.title), told.message.replaceAll("{unit}", "the unit")),
+    el("div.said", {}, dot(group.level), el("span.what", {}, group.title), told.message.replaceAll("each unit", "the unit")),
     facts(told),
   );
 }
