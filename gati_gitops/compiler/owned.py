@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from gati_gitops.errors import Refused
 from gati_gitops.output import Output
-from gati_gitops.spec.project import Environment, GatiProject, Promotion
+from gati_gitops.spec.project import Environment, GatiProject, ProjectSpec, Promotion
 
 _FIELDS = {
     "rollout": "rollout",
+    "decommission": "decommission",
     "revisions": "revisions",
     "onDelete": "on_delete",
     "modes": "modes",
@@ -24,6 +25,8 @@ _FIELDS = {
     "protected": "protected",
 }
 """The settings that an owner makes for all, and what they are called in the model."""
+_OF_PROJECT = frozenset(("rollout", "decommission", "deletion_budget"))
+"""Those that a project may set for all environments."""
 
 
 def owned(project: GatiProject, output: Output, source: str) -> GatiProject:
@@ -45,16 +48,24 @@ def overruled(project: GatiProject, output: Output, source: str) -> Iterator[str
     spec = project.spec
     for env, ruling, rule, owner in _others(project, output, source):
         own = spec.environments[env]
-        said = own.model_fields_set | (spec.model_fields_set & {"rollout", "deletion_budget"})
+        said = own.model_fields_set | (spec.model_fields_set & _OF_PROJECT)
         names = [
             name
             for name, field in _FIELDS.items()
-            if field in said
-            and (getattr(own, field) or getattr(spec, field, None)) != getattr(ruling, field)
+            if field in said and _said(spec, env, field) != getattr(ruling, field)
         ]
         names += ["promotion"] if spec.promotion.get(env) not in (None, rule) else []
         if names:
             yield f"{env} is set by the source {owner}; not followed here: {', '.join(names)}"
+
+
+def _said(spec: ProjectSpec, env: str, field: str) -> object:
+    """What a project itself wants of a setting in an environment."""
+    if field == "rollout":
+        return spec.rollout_of(env)
+    if field == "decommission":
+        return spec.decommission_of(env)
+    return getattr(spec.environments[env], field) or getattr(spec, field, None)
 
 
 def _others(

@@ -203,6 +203,6 @@ def _key(unit: LinkedUnit) -> UnitKey:
 
 def policy_of(project: GatiProject, env: str) -> Policy:
     settings = project.spec.environments[env]
-    rollout = settings.rollout or project.spec.rollout
+    rollout = project.spec.rollout_of(env)
     promoted = env in project.spec.promotion
     return Policy(rollout.strategy, promoted, settings.revisions, settings.on_delete)

@@ -40,7 +40,7 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += check_policies(specs, linked)
     problems += check_realizable(specs, linked)
     for env, settings in specs.project.spec.environments.items():
-        rollout = settings.rollout or specs.project.spec.rollout
+        rollout = specs.project.spec.rollout_of(env)
         most = min(MOST_WEIGHTED.get(routing(settings, c).provider, 100) for c in settings.clusters)
         views = {id(units): units for c in settings.clusters if (units := linked.on[env, c])}
         for here in views.values():

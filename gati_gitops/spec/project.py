@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -14,17 +14,22 @@ from gati_gitops.spec.common import (
     LabelValue,
     Model,
 )
+from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.network import Network
 from gati_gitops.spec.policy import Policies
 from gati_gitops.spec.publishing import Commits, DeletionBudget, Modes, PullRequests
+from gati_gitops.spec.rollout import Decommission, Freeze, Rollout, Strategy
 from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.sync import ClusterSync, Sync
 from gati_gitops.spec.workload import Defaults
 
-Strategy = Literal["manual", "canary", "blue-green", "direct"]
 Revisions = Literal["roll", "refuse", "any"]
-Step = Annotated[int, Field(ge=1, le=100)]
+
+__all__ = [
+    "Cluster", "Environment", "GatiProject", "Output", "ProjectSpec", "Promotion", "Revisions",
+    "Rollout", "Strategy", "default_project",
+]  # fmt: skip
 
 
 class Cluster(Model):
@@ -33,23 +38,12 @@ class Cluster(Model):
     role: Literal["serving", "standby"] = "serving"
     routing: Routing | None = None
     sync: ClusterSync | None = None
-
-
-class Rollout(Model):
-    """How a new version gets its traffic."""
-
-    strategy: Strategy = "manual"
-    steps: list[Step] = Field(default_factory=lambda: [10, 50, 100], min_length=1, max_length=100)
-
-    @model_validator(mode="after")
-    def _steps_rise(self) -> Self:
-        if any(a >= b for a, b in zip(self.steps, self.steps[1:], strict=False)):
-            raise ValueError(
-                f"steps must rise: {self.steps}; write them in order, such as [10, 50, 100]"
-            )
-        if self.steps[-1] != 100:
-            raise ValueError("the last step must be 100; add it")
-        return self
+    metrics: MetricSource | None = Field(
+        None, description="where the job reads metrics; without it nothing is judged by them"
+    )
+    freeze: list[Freeze] = Field(
+        default_factory=list, max_length=64, description="besides those of the rollout"
+    )
 
 
 class Environment(Model):
@@ -57,7 +51,8 @@ class Environment(Model):
 
     clusters: dict[DnsLabel, Cluster] = Field(min_length=1)
     routing: Routing = Field(default_factory=Routing)
-    rollout: Rollout | None = None
+    rollout: Rollout | None = Field(None, description="laid over the project's")
+    decommission: Decommission | None = Field(None, description="laid over the project's")
     revisions: Revisions = "roll"
     on_delete: Literal["drain", "immediate"] = "drain"
     modes: Modes = Field(default_factory=Modes)
@@ -112,6 +107,7 @@ class ProjectSpec(Model):
     defaults: Defaults = Field(default_factory=Defaults)
     environments: dict[DnsLabel, Environment] = Field(min_length=1)
     rollout: Rollout = Field(default_factory=Rollout)
+    decommission: Decommission = Field(default_factory=Decommission)
     promotion: dict[DnsLabel, Promotion] = Field(default_factory=dict)
     commits: Commits = Field(default_factory=Commits)
     pull_requests: PullRequests = Field(default_factory=PullRequests)
@@ -155,6 +151,28 @@ class ProjectSpec(Model):
             if at == env:
                 raise ValueError(f"promotion goes in a circle through {at}; break it")
         return self
+
+    def rollout_of(self, env: str) -> Rollout:
+        """How new versions get their traffic in an environment."""
+        return _laid_over(self.rollout, self.environments[env].rollout)
+
+    def decommission_of(self, env: str) -> Decommission:
+        """When versions may go there."""
+        return _laid_over(self.decommission, self.environments[env].decommission)
+
+
+Settings = TypeVar("Settings", bound=Model)
+
+
+def _laid_over(base: Settings, own: Settings | None) -> Settings:
+    """What an environment says itself counts; what it leaves out is the project's."""
+    if own is None:
+        return base
+    said = {name: getattr(own, name) for name in own.model_fields_set}
+    for name, value in said.items():
+        if isinstance(value, Model):
+            said[name] = _laid_over(getattr(base, name), value)
+    return base.model_copy(update=said)
 
 
 class ProjectMetadata(Model):

@@ -203,8 +203,7 @@ class Scope:
         specs = self.explainer.specs
         if specs is None or self.environment not in specs.project.spec.environments:
             return ""
-        settings = specs.project.spec.environments[self.environment]
-        return (settings.rollout or specs.project.spec.rollout).strategy
+        return specs.project.spec.rollout_of(self.environment).strategy
 
     @property
     def rollout_file(self) -> str:
