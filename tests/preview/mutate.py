@@ -167,6 +167,8 @@ def samples(kind: str, steps: list[str | int]) -> Iterator[Any]:
             node = extra if isinstance(extra, dict) else {}
     if steps[-1] == "steps":
         yield [25, 100]
+    elif steps[-1] == "freeze":
+        yield [{"reason": "x", "from": "Fri 18:00", "until": "Mon 06:00"}]
     elif steps[-1] == "metrics" and node.get("type") == "array":
         yield from ([{"type": "external", "name": "x", "target": "1"}], [_TOGETHER["type"][0]])
     else:

@@ -8,6 +8,7 @@
 ``env:`` ``cluster:``     a field of the environment, or of the cluster, in gati.yaml
 ``routing:hosts``         the cluster's routing laid over the environment's
 ``network:dns``           the environment's network laid over the project's
+``over:deletionBudget``   the environment's, else the project's, as a whole; ``laid:`` field by field
 ``module:spec.port``      a field of the module that a variable is about; ``module/x:`` of module x
 ``namespace:``            the namespace of a document, where it is about all units of one
 ``beside:0``              the path of another unit, which this one leaves to it
@@ -262,6 +263,9 @@ def _settings(scope: Scope, where: str, text: str) -> Iterator[Path]:
         yield (*(environment if own else ("spec",)), "network", *path)
     elif where == "over":  # the environment's, else the project's, as a whole
         own = _has(data, (*environment, path[0]))
+        yield (*(environment if own else ("spec",)), *path)
+    elif where == "laid":  # the same field by field
+        own = _has(data, (*environment, *path))
         yield (*(environment if own else ("spec",)), *path)
 
 
