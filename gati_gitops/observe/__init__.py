@@ -1,0 +1,1 @@
+"""The outside world as observations: metrics, the cluster, recordings."""
