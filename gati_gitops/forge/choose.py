@@ -15,14 +15,14 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from gati_gitops.errors import Outside, Refused
-from gati_gitops.forge.connect import Limits
 from gati_gitops.forge.gitea import Gitea
 from gati_gitops.forge.github import GitHub
 from gati_gitops.forge.gitlab import GitLab
 from gati_gitops.forge.http import Http
 from gati_gitops.forge.model import Forge
-from gati_gitops.forge.secret import Secret, secret_of
 from gati_gitops.report.clean import safe
+from gati_gitops.web.connect import Limits
+from gati_gitops.web.secret import Secret, secret_of
 
 Kind = Literal["github", "gitlab", "gitea"]
 _KINDS: dict[str, Kind] = {

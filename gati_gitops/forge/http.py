@@ -29,10 +29,11 @@ from urllib3.exceptions import (
 from gati_gitops import __version__
 from gati_gitops.errors import Refused
 from gati_gitops.forge.answers import Answer, Sent, next_page, rate_limited, retry_after, said
-from gati_gitops.forge.connect import LOOPBACK, Limits, connections
 from gati_gitops.forge.model import ForgeError, Unanswered
-from gati_gitops.forge.secret import Secret
 from gati_gitops.report.clean import safe
+from gati_gitops.web.connect import LOOPBACK, Limits, connections
+from gati_gitops.web.read import TooLarge, whole
+from gati_gitops.web.secret import Secret
 
 _AGAIN = frozenset((500, 502, 503, 504))
 _REPEATABLE = frozenset(("GET", "PUT", "PATCH", "DELETE"))
@@ -182,16 +183,10 @@ class Http:
         raise self._failed(doing, "it redirects in circles")
 
     def _read(self, response: urllib3.BaseHTTPResponse, doing: str) -> bytes:
-        """The whole answer, within bounds of size and of time that a slow drip can't stretch."""
-        end = time.monotonic() + self._limits.answer
-        raw = bytearray()
-        while chunk := response.read1(1 << 16, decode_content=True):
-            raw += chunk
-            if len(raw) > _SIZE:
-                raise self._failed(doing, f"its answer is larger than {_SIZE >> 20} MiB")
-            if time.monotonic() > end:
-                raise HTTPError("the answer does not end")
-        return bytes(raw)
+        try:
+            return whole(response, _SIZE, self._limits.answer)
+        except TooLarge:
+            raise self._failed(doing, f"its answer is larger than {_SIZE >> 20} MiB") from None
 
     def _parsed(self, status: int, headers: Mapping[str, str], raw: bytes, doing: str) -> Any:
         if not raw.strip():

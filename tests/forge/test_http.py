@@ -10,10 +10,10 @@ import pytest
 
 from gati_gitops.errors import Refused
 from gati_gitops.forge.answers import next_page, retry_after, said
-from gati_gitops.forge.connect import Limits
 from gati_gitops.forge.http import Http
 from gati_gitops.forge.model import ForgeError, Unanswered
-from gati_gitops.forge.secret import Secret
+from gati_gitops.web.connect import Limits
+from gati_gitops.web.secret import Secret
 from tests.forge.worlds import Pauses
 from tests.servers.certificates import Authority
 from tests.servers.contract import ContractServer, Reply, endpoint

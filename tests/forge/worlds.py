@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gati_gitops.forge.choose import forge_for
-from gati_gitops.forge.connect import Limits
 from gati_gitops.forge.model import Forge
+from gati_gitops.web.connect import Limits
 from tests.servers.gitea import Gitea
 from tests.servers.github import TOKEN as GITHUB_TOKEN
 from tests.servers.github import GitHubServer

@@ -1,18 +1,30 @@
-"""Connections: time-outs, trusted authorities, proxies of the environment."""
+"""Connections: time-outs, trusted authorities, proxies of the environment.
+
+An address may be a name, and a name may lead anywhere. Nobody we ask lives at a link-local address,
+and what does (the metadata service of a cloud hands out credentials there) is never asked: who is
+at the other end is looked at before anything is sent.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import NewConnectionError
 
 from gati_gitops.errors import Refused
 from gati_gitops.report.clean import safe
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Addresses of metadata services that are not link-local: AWS over IPv6, Alibaba, Oracle.
+_METADATA = frozenset(("fd00:ec2::254", "100.100.100.200", "192.0.0.192"))
+_METADATA_NAMES = frozenset(("metadata", "metadata.google.internal", "metadata.goog"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +40,21 @@ class Limits:
 
 
 def connections(
-    scheme: str, host: str, environ: Mapping[str, str], limits: Limits
+    scheme: str,
+    host: str,
+    environ: Mapping[str, str],
+    limits: Limits,
+    context: ssl.SSLContext | None = None,
 ) -> urllib3.PoolManager:
+    """Connections to one host, straight or by the environment's proxy."""
     timeout = urllib3.Timeout(connect=limits.connect, read=limits.read)
-    context = _context(environ) if scheme == "https" else None
+    if scheme == "https":
+        context = context or _context(environ)
     proxy = _proxy(scheme, host, environ)
     if not proxy:
-        return urllib3.PoolManager(timeout=timeout, ssl_context=context)
+        pools = urllib3.PoolManager(timeout=timeout, ssl_context=context)
+        pools.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+        return pools
     parts = urlsplit(proxy)
     if parts.scheme not in ("http", "https"):
         raise Refused(
@@ -48,6 +68,47 @@ def connections(
         timeout=timeout,
         ssl_context=context,
     )
+
+
+def forbidden(host: str) -> bool:
+    """Whether a host, by name or number, is one that hands out a machine's credentials."""
+    if host.lower().rstrip(".") in _METADATA_NAMES:
+        return True
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    address = mapped if mapped is not None else address
+    return address.is_link_local or str(address) in _METADATA
+
+
+class _Checked(HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        _look(self)
+
+
+class _SecureChecked(HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        _look(self)
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Checked
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureChecked
+
+
+def _look(connection: HTTPConnection) -> None:
+    assert connection.sock is not None
+    peer = connection.sock.getpeername()
+    if isinstance(peer, tuple) and forbidden(str(peer[0])):
+        connection.close()
+        raise NewConnectionError(connection, f"its name leads to {peer[0]}, which is never asked")
 
 
 def _context(environ: Mapping[str, str]) -> ssl.SSLContext:
