@@ -4,7 +4,8 @@
 #   make demo   the whole story in under a minute        make regen  write crds/, base/, overlays/ again
 #   make test   all tests; PYTEST_ARGS="-k render"       make bench  measure, against the real kustomize too
 #   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
-#   make race   32 writers on one Git server, minutes    make clean  remove .venv and caches of this folder
+#   make race   32 writers on one Git server, minutes    make e2e    the whole loop on real engines; root, Linux
+#   make clean  remove .venv and caches of this folder
 #
 # PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
 
@@ -13,12 +14,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NO_PIP := (echo "pip could not install the dependencies; its reason stands above. Is a package registry in reach?" >&2; exit 1)
 
-.PHONY: demo test lint format regen bench bench-smoke race test-pythons tools coverage clean help
+.PHONY: demo test lint format regen bench bench-smoke race e2e test-pythons tools coverage clean help
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
-	@sed -n '4,7s/^# *//p' Makefile
+	@sed -n '4,8s/^# *//p' Makefile
 
 demo: $(VENV)/.runtime
 	@$(BIN)/gati-gitops demo
@@ -55,6 +56,13 @@ bench-smoke: bench
 race: $(VENV)/.dev
 	@$(BIN)/python scripts/tools.py nginx fcgiwrap sshd
 	@$(BIN)/python -m tests.race $(RACE_ARGS)
+
+# etcd, Kubernetes, Argo CD, Flux, Traefik and Prometheus on loopback: docs/e2e.md. The first run builds
+# them, in half an hour. E2E_ARGS="-k flux".
+e2e: $(VENV)/.dev
+	@$(BIN)/python scripts/tools.py
+	@$(BIN)/python scripts/tools.py engines
+	GATI_REQUIRE_TOOLS=1 GATI_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -q -rA tests/e2e $(E2E_ARGS)
 
 # The same bytes on every Python: tests/stable under 3.11, 3.12 and 3.13.
 test-pythons:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.tools import MISSING
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["tests.e2e.fixtures", "tests.servers.fixtures"]
 
 # A shared machine is slow at times, and that is no fault of the code.
 settings.register_profile(
@@ -46,8 +46,8 @@ def gitea_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reasons = "\n".join(str(r.longrepr) for r in terminalreporter.getreports("skipped"))
-    names = re.findall(re.escape(MISSING) + r"([\w-]+)", reasons)
-    for name in sorted(set(names)):
-        line = f"skipped for want of {name}: {names.count(name)} (`make tools` installs it)"
+    reasons = [str(r.longrepr) for r in terminalreporter.getreports("skipped")]
+    found = re.findall(re.escape(MISSING) + r"([^(]+) \(([^;)]+)", "\n".join(reasons))
+    for name, how in sorted(set(found)):
+        line = f"skipped for want of {name}: {found.count((name, how))} ({how})"
         terminalreporter.write_line(line, yellow=True)

@@ -27,7 +27,8 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.delenv("GATI_TOOLS", raising=False)
-    monkeypatch.delenv("GATI_REQUIRE_TOOLS", raising=False)
+    for name in ("GATI_REQUIRE_TOOLS", "GATI_REQUIRE_ENGINES", "KUBEBUILDER_ASSETS"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -76,6 +77,26 @@ def test_kubectl_serves_where_kustomize_is_missing(machine):
     assert lookup.kustomize_build() == [str(kustomize), "build"]
 
 
+def test_engines_come_from_envtest_where_a_user_has_it(machine, monkeypatch):
+    built = program(machine / "cache/gati-gitops/tools/bin/etcd")
+    assert lookup.engine("etcd") == built
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(machine / "assets"))
+    assert lookup.engine("etcd") == built
+    own = program(machine / "assets/etcd")
+    assert lookup.engine("etcd") == own
+
+
+def test_a_missing_engine_fails_only_who_asked_for_engines(machine, monkeypatch):
+    outcomes = (pytest.skip.Exception, pytest.fail.Exception)
+    monkeypatch.setenv("GATI_REQUIRE_TOOLS", "1")
+    with pytest.raises(outcomes, match="make e2e") as skipped:
+        lookup.engine("etcd")
+    monkeypatch.setenv("GATI_REQUIRE_ENGINES", "1")
+    with pytest.raises(outcomes, match="make e2e") as failed:
+        lookup.engine("etcd")
+    assert (skipped.type, failed.type) == outcomes
+
+
 # --------------------------------------------------------------------------------- scripts/tools.py
 
 
@@ -84,8 +105,11 @@ def script():
     spec = importlib.util.spec_from_file_location("gati_tools_script", ROOT / "scripts/tools.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up there.
+    sys.path.insert(0, str(ROOT / "scripts"))  # As for whoever runs it.
     yield (spec.loader.exec_module(module), module)[1]
-    del sys.modules[spec.name]
+    sys.path.remove(str(ROOT / "scripts"))
+    for name in (spec.name, *(name for name in sys.modules if name.split(".")[0] == "toolkit")):
+        del sys.modules[name]
 
 
 @dataclass
@@ -178,11 +202,13 @@ def test_an_unreadable_stamp_means_not_installed(script, cache):
 
 
 def test_splits_files_of_crds(script):
+    from toolkit.go import crds_of
+
     crd = "kind: CustomResourceDefinition\nspec:\n  group: a.dev\n  names:\n    kind: {}\n"
     policy = "kind: ValidatingAdmissionPolicy\n"
     text = f"# Copyright\n---\n{crd.format('One')}---\n{policy}--- # two\n{crd.format('Two')}"
-    assert [found[:2] for found in script.crds_of(text)] == [("a.dev", "One"), ("a.dev", "Two")]
-    assert [found[2] for found in script.crds_of(text)] == [crd.format("One"), crd.format("Two")]
+    assert [found[:2] for found in crds_of(text)] == [("a.dev", "One"), ("a.dev", "Two")]
+    assert [found[2] for found in crds_of(text)] == [crd.format("One"), crd.format("Two")]
 
 
 @pytest.mark.parametrize(
@@ -195,13 +221,59 @@ def test_splits_files_of_crds(script):
     ],
 )
 def test_explains_what_go_said(script, said, remedy):
-    text = script.explain("x@v1", "", said)
+    from toolkit.go import explain
+
+    text = explain("x@v1", "", said)
     assert said in text
     assert remedy in text
-    assert remedy in script.explain("x@v1", json.dumps({"Error": said}), "")
+    assert remedy in explain("x@v1", json.dumps({"Error": said}), "")
 
 
 def test_names_of_components_are_unique(script):
     names = [c.name for c in script.COMPONENTS]
     assert len(set(names)) == len(names)
     assert not {c.group for c in script.COMPONENTS} & set(names)
+
+
+def test_engines_are_built_on_demand_only(script):
+    assert not [c.name for c in script.chosen(()) if c.group == "engines"]
+    assert {c.name for c in script.chosen(["engines"])} >= {"etcd", "kube-apiserver", "argocd"}
+    grouped = {c.group for c in script.COMPONENTS}
+    assert grouped == {*script.DEFAULT, "engines"}
+
+
+def test_what_envtest_has_is_not_built(script, machine, monkeypatch, capsys):
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(machine / "assets"))
+    program(machine / "assets/kubectl")
+    assert script.main(["kubectl"]) == 0
+    assert script.main(["etcd", "kubectl"]) == 1
+    assert capsys.readouterr().out.rstrip().endswith("missing: etcd")
+
+
+def test_engines_have_the_versions_of_their_crds(script):
+    """One release of an engine, wherever it is named."""
+    crds = {c.module: c.version for c in script.chosen(["crds"]) if c.folder == "crds"}
+    engines = dict(c.module for c in script.chosen(["engines"]) if hasattr(c, "program"))
+    shared = crds.keys() & engines.keys()
+    assert len(shared) == 4
+    assert {name: crds[name] for name in shared} == {name: engines[name] for name in shared}
+
+
+def test_an_engine_is_pinned_by_its_module(script, tmp_path, monkeypatch):
+    from toolkit import go
+
+    monkeypatch.setattr(go, "MODULES", tmp_path)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/go.sum").write_text("")
+    text = (
+        "module y\n\nrequire a.dev/tool v1.2.3\n\nrequire (\n\ta.dev/other v0.1.0 // indirect\n)\n"
+    )
+    (tmp_path / "x/go.mod").write_text(text)
+    found = go.GoEngine("tool", "x", "a.dev/tool/cmd/tool", "tool")
+    assert found.module == ("a.dev/tool", "v1.2.3")
+    before = found.pin
+    assert before.startswith("a.dev/tool/cmd/tool@v1.2.3 ")
+    (tmp_path / "x/go.sum").write_text("another")
+    assert found.pin != before
+    with pytest.raises(script.ToolError, match="requires no module"):
+        go.GoEngine("tool", "x", "a.dev/toolbox", "tool").module  # noqa: B018

@@ -3,6 +3,7 @@
 Looked for in this order: $GATI_TOOLS (a folder with programs, or with bin/ and crds/ as `make tools`
 fills them), the cache of `make tools`, the PATH. What is missing skips the test with a reason that says
 what to do, and fails it under GATI_REQUIRE_TOOLS=1: in CI nothing is skipped for want of a tool.
+The engines of tests/e2e take half an hour to build, so only GATI_REQUIRE_ENGINES=1 asks for them.
 """
 
 import os
@@ -18,6 +19,15 @@ MISSING = "missing tool: "  # How the summary at the end of a run knows these sk
 def tool(name: str) -> Path:
     """The program called `name`; without it the test is skipped, or fails in CI."""
     return find(name) or missing(name)
+
+
+def engine(name: str) -> Path:
+    """A program of tests/e2e: of envtest's, where KUBEBUILDER_ASSETS says, or one that we built."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and os.access(own := Path(assets, name), os.X_OK):
+        return own
+    how = "`make e2e` builds it; that needs Go, the network and half an hour once"
+    return find(name) or missing(name, how, required="GATI_REQUIRE_ENGINES")
 
 
 def crds_dir(release: str = "") -> Path:
@@ -52,8 +62,12 @@ def roots() -> list[Path]:
     return [*([Path(own)] if own else []), cache / "gati-gitops" / "tools"]
 
 
-def missing(name: str) -> NoReturn:
-    reason = f"{MISSING}{name} (`make tools` installs it; it needs Go and the network once)"
-    if os.environ.get("GATI_REQUIRE_TOOLS") == "1":
+def missing(
+    name: str,
+    how: str = "`make tools` installs it; it needs Go and the network once",
+    required: str = "GATI_REQUIRE_TOOLS",
+) -> NoReturn:
+    reason = f"{MISSING}{name} ({how})"
+    if os.environ.get(required) == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
