@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from gati_gitops.spec.address import LOOPBACK, WebAddress
 from gati_gitops.spec.common import Model
 
-_ADDRESS = re.compile(r"https?://(?P<at>[^/?#]*@)?[^/?#@]+(/[^?#]*)?")
 LabelName = Annotated[
     str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", min_length=1, max_length=128)
 ]
@@ -18,21 +19,9 @@ MetricName = Annotated[
 ]
 File = Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x1f]*$", max_length=1024)]
 PlainValue = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._:/@-]*$", max_length=256)]
-
-
-def _address(value: str) -> str:
-    found = _ADDRESS.fullmatch(value)
-    if found is None:
-        raise ValueError(
-            "the address is not http:// or https:// without ? and #;"
-            " write one such as https://prometheus.example.com"
-        )
-    if found["at"]:  # not shown: it may hold a password
-        raise ValueError(
-            "the address holds a user name or password, and many can read it;"
-            " remove what stands before the @, and name files under basic instead"
-        )
-    return value.rstrip("/")
+GatewayKind = Literal["traefik", "istio", "envoy-gateway", "nginx-gateway-fabric", "none"]
+_PART = re.compile(r"\{([a-z]*)\}")
+_PARTS = frozenset(("namespace", "service", "port"))
 
 
 class Basic(Model):
@@ -56,9 +45,42 @@ class ClientTls(Model):
         return self
 
 
+def _backend(value: str) -> str:
+    named = _PART.findall(value)
+    if "service" not in named or not set(named) <= _PARTS:
+        raise ValueError(
+            f"{value!r} does not say which Service is meant;"
+            " write it with {service}, and where it counts {namespace} and {port}"
+        )
+    return value
+
+
+class Edge(Model):
+    """Counters of a gateway that has no profile of its own."""
+
+    requests: MetricName = Field(description="a counter of answered requests, by backend and code")
+    active: MetricName | None = Field(None, description="a gauge of open requests, by backend")
+    label: LabelName = Field(description="the label that names the backend")
+    backend: Annotated[
+        str,
+        StringConstraints(pattern=r"^[A-Za-z0-9 ._:/@|{}-]+$", max_length=256),
+        AfterValidator(_backend),
+    ] = Field(description="what the label says of one: {namespace}-{service}-{port}")
+    code: LabelName = Field("code", description="the label with the status code")
+
+
 class Evidence(Model):
     """Series that tell what the gateway's usual ones do not; by default its profile decides."""
 
+    gateway: GatewayKind | None = Field(
+        None, description="what implements Gateway API here; without it, nobody counts by version"
+    )
+    gateway_labels: dict[LabelName, PlainValue] = Field(
+        default_factory=dict,
+        max_length=16,
+        description="what the gateway's own series carry, where there are several gateways",
+    )
+    edge: Edge | None = Field(None, description="counters of another gateway")
     in_flight: MetricName | None = Field(
         None, description="a gauge of requests in progress, by pod"
     )
@@ -72,7 +94,7 @@ class Evidence(Model):
 class MetricSource(Model):
     """A Prometheus, or what speaks like one."""
 
-    url: Annotated[str, StringConstraints(max_length=2048), AfterValidator(_address)]
+    url: WebAddress
     bearer_file: File | None = Field(None, description="a file that holds a token")
     basic: Basic | None = None
     tls: ClientTls | None = None
@@ -94,4 +116,15 @@ class MetricSource(Model):
     def _one_credential(self) -> Self:
         if self.bearer_file is not None and self.basic is not None:
             raise ValueError("bearerFile and basic are both set; remove one of the two")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_in_the_clear(self) -> Self:
+        parts = urlsplit(self.url)
+        secret = self.bearer_file is not None or self.basic is not None
+        if secret and parts.scheme == "http" and parts.hostname not in LOOPBACK:
+            raise ValueError(
+                "the address is http, and a token or password is never sent in the clear;"
+                " write https, or remove bearerFile and basic"
+            )
         return self

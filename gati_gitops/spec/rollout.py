@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from gati_gitops.spec.address import WebAddress
 from gati_gitops.spec.common import Duration, Model, seconds
 
 Strategy = Literal["manual", "canary", "blue-green", "direct"]
@@ -79,6 +80,17 @@ class Freeze(Model):
         return self
 
 
+class Synthetic(Model):
+    """Requests that the job sends itself, to a version by its name, while it is rolled out."""
+
+    url: WebAddress = Field(description="of the gateway; the path of each unit follows it")
+    requests: Annotated[int, Field(ge=1, le=100)] = Field(10, description="for one check")
+    timeout_seconds: Annotated[int, Field(ge=1, le=30)] = 5
+    path: (
+        Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x20?#]*$", max_length=1024)] | None
+    ) = Field(None, description="below the path of each unit; default: that path itself")
+
+
 class Analysis(Model):
     """What a version must prove before it gets more traffic."""
 
@@ -103,6 +115,9 @@ class Analysis(Model):
     error_limit: Count = Field(4, description="checks that fail to be made until a hold")
     progress_deadline: Span = Field("10m", description="by when new pods must be ready")
     on_no_data: Literal["hold", "rollback"] = "hold"
+    synthetic: Synthetic | None = Field(
+        None, description="without it the job sends no requests of its own"
+    )
 
 
 class Breaker(Model):

@@ -7,7 +7,6 @@ at the other end is looked at before anything is sent.
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +19,9 @@ from urllib3.exceptions import NewConnectionError
 
 from gati_gitops.errors import Refused
 from gati_gitops.report.clean import safe
+from gati_gitops.spec.address import LOOPBACK, forbidden
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# Addresses of metadata services that are not link-local: AWS over IPv6, Alibaba, Oracle.
-_METADATA = frozenset(("fd00:ec2::254", "100.100.100.200", "192.0.0.192"))
-_METADATA_NAMES = frozenset(("metadata", "metadata.google.internal", "metadata.goog"))
+__all__ = ["LOOPBACK", "Limits", "connections"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +65,6 @@ def connections(
         timeout=timeout,
         ssl_context=context,
     )
-
-
-def forbidden(host: str) -> bool:
-    """Whether a host, by name or number, is one that hands out a machine's credentials."""
-    if host.lower().rstrip(".") in _METADATA_NAMES:
-        return True
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    address = mapped if mapped is not None else address
-    return address.is_link_local or str(address) in _METADATA
 
 
 class _Checked(HTTPConnection):
