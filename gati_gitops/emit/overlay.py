@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 
 from gati_gitops.emit.monitoring.monitors import monitor
@@ -103,10 +103,16 @@ def _own(
 
 def _deployed(plan: UnitPlan, ledger: Ledger) -> list[tuple[Entry, PlannedVersion]]:
     return [
-        (entry, version)
+        (entry, _floored(entry, version))
         for entry in ledger.entries
         if entry.phase in DEPLOYED and (version := plan.version(*entry.key)) is not None
     ]
+
+
+def _floored(entry: Entry, version: PlannedVersion) -> PlannedVersion:
+    """Who must be able to take all of the traffic back keeps the pods for it."""
+    scaling = version.scaling.at_least(entry.floor)
+    return version if scaling is version.scaling else replace(version, scaling=scaling)
 
 
 def _service(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> list[Object]:

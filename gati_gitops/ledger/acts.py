@@ -63,7 +63,7 @@ def release(policy: Policy, stored: Stored, elsewhere: Mapping[Key, str] | None 
     weights = _wanted_weights(stored) if policy.strategy == "manual" else {}
     starting = [e for e in ledger.entries if e.phase is Phase.STARTING and weights.get(e.id)]
     for entry in pending or starting:
-        if entry.key in (elsewhere or {}):
+        if entry.key in (elsewhere or {}) and not entry.overtaken:
             raise _bad_elsewhere(stored, entry, (elsewhere or {})[entry.key])
     if pending:
         return _started(policy, stored, ledger, pending)

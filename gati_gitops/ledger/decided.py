@@ -38,9 +38,15 @@ def with_changed(ledger: Ledger, which: list[Entry], change: Callable[[Entry], E
 
 
 def rejected(entry: Entry) -> Entry:
+    entry = disproved(entry)
     if entry.phase in (Phase.PARKED, Phase.REMOVED):
         return replace(entry, rejected=True)
     return replace(entry, phase=Phase.REJECTED, weight=0, previous="", rejected=False)
+
+
+def disproved(entry: Entry) -> Entry:
+    """What is judged bad has proved nothing to anybody."""
+    return replace(entry, proved=0) if entry.proved else entry
 
 
 def filled(ledger: Ledger) -> Ledger:
@@ -55,7 +61,7 @@ def filled(ledger: Ledger) -> Ledger:
 def tombstone(stored: Stored, entry: Entry) -> Entry:
     version = stored.plan.version(*entry.key)
     image = version.image if version is not None else entry.image
-    return replace(entry, phase=Phase.REMOVED, weight=0, previous="", image=image)
+    return replace(entry, phase=Phase.REMOVED, weight=0, previous="", image=image, overtaken=0)
 
 
 def more(digests: tuple[str, ...], new: Iterable[str]) -> tuple[str, ...]:

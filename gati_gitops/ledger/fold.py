@@ -14,22 +14,13 @@ from dataclasses import dataclass, replace
 
 from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.outcome import Objection, Outcome, followed, needed, numbered
+from gati_gitops.ledger.policy import Policy
+from gati_gitops.ledger.queue import overtaken, waiting
+from gati_gitops.ledger.revisions import judged, refusal, revised, without_release
 from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
-from gati_gitops.spec.project import Revisions, Strategy
 
 __all__ = ["Objection", "Outcome", "Policy", "TakenBack", "fold", "folded", "refold", "seed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What an environment says about changes."""
-
-    strategy: Strategy = "manual"
-    promoted: bool = False
-    """New versions wait until another environment has proved them."""
-    revisions: Revisions = "roll"
-    on_delete: str = "drain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +97,7 @@ def _first(policy: Policy, wanted: UnitPlan, sibling: Stored | None) -> Outcome:
     lacking = [v for v in wanted.versions if not v.release]
     entries = seed(policy, wanted)
     ledger = Ledger(target=wanted.target).with_entries(entries)
-    return followed(wanted, ledger, None, tuple(_without_release(v) for v in lacking))
+    return followed(wanted, ledger, None, tuple(without_release(v) for v in lacking))
 
 
 def _still_wanted(wanted: UnitPlan, taken_back: TakenBack) -> Outcome:
@@ -136,7 +127,7 @@ def seed(policy: Policy, wanted: UnitPlan) -> list[Entry]:
 def _copied(ledger: Ledger) -> Ledger:
     """What is Active, what is judged bad and a hold; not how far a rollout has come."""
     return Ledger(target=ledger.target, hold=ledger.hold).with_entries(
-        replace(e, weight=100 if e.phase is Phase.ACTIVE else 0, previous="")
+        replace(e, weight=100 if e.phase is Phase.ACTIVE else 0, previous="", floor=0, proved=0)
         for e in ledger.entries
         if e.phase is Phase.ACTIVE or e.barred
     )
@@ -163,18 +154,19 @@ def _held(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> O
     """Phases, weights and manifests freeze; only what waits is brought up to date."""
     live = [e for e in ledger.entries if e.phase is not Phase.PENDING]
     known = {entry.key for entry in live}
-    waiting: list[Entry] = []
+    waits: list[Entry] = []
     objections: list[Objection] = []
     for version in wanted.versions:
         entry = ledger.live(version.id)
         if version.key in known or (entry is not None and version.digest in entry.revoked):
             continue
-        objection = _refusal(policy, wanted, stored, version, entry)
+        objection = refusal(policy, wanted, stored, version, entry)
         if objection is not None:
             objections.append(objection)
         else:
-            waiting.append(_waiting(version, ledger))
-    frozen = ledger.with_entries([*live, *waiting])
+            waits.append(waiting(version, ledger))
+    waits += overtaken(policy, wanted, stored, ledger, waits)
+    frozen = ledger.with_entries([*live, *waits])
     plan = replace(
         stored.plan,
         cluster=wanted.cluster,
@@ -195,30 +187,35 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     busy = policy.strategy != "manual" and ledger.rolling is not None
     for version in wanted.versions:
         entry = entries.get(version.id)
-        refused = _refusal(policy, wanted, stored, version, entry)
+        refused = refusal(policy, wanted, stored, version, entry)
         if refused is not None:
             objections.append(refused)
             continue
         target = version.id == wanted.target
-        paused = _waiting(version, ledger).paused
+        paused = waiting(version, ledger).paused
         entry, waits = _step(policy, version, entry, target=target, busy=busy, paused=paused)
         if entry is not None:
             entries[version.id] = entry
         if waits:
-            pending.append(_waiting(version, ledger))
+            pending.append(waiting(version, ledger))
     if not busy and _may_start(wanted.target, entries, pending):
         ledger = replace(ledger, target=wanted.target)
+    pending += overtaken(policy, wanted, stored, ledger, pending)
     ledger = ledger.with_entries([*entries.values(), *pending])
     ledger = _drain_forgotten(wanted, ledger)
     if policy.strategy == "manual":
         ledger = _follow_weights(wanted, ledger)
+    ledger = _unburdened(ledger)
     return followed(wanted, ledger, stored, tuple(objections), _unheard(wanted, ledger))
 
 
-def _waiting(version: PlannedVersion, ledger: Ledger) -> Entry:
-    """A version that waits; one that people paused stays so."""
-    paused = any(e.key == version.key and e.paused for e in ledger.entries)
-    return Entry(version.id, version.digest, Phase.PENDING, paused=paused)
+def _unburdened(ledger: Ledger) -> Ledger:
+    """Only who may have to take the traffic of a rollout back keeps the pods for it."""
+    rolling = ledger.rolling is not None
+    return ledger.with_entries(
+        replace(e, floor=0) if e.floor and not (rolling and e.phase is Phase.ACTIVE) else e
+        for e in ledger.entries
+    )
 
 
 def _step(
@@ -231,7 +228,7 @@ def _step(
     paused: bool,
 ) -> tuple[Entry | None, bool]:
     """What stands in the ledger of a version, and whether the version waits beside that."""
-    new = Entry(version.id, version.digest, Phase.STARTING, revoked=_judged(entry))
+    new = Entry(version.id, version.digest, Phase.STARTING, revoked=judged(entry))
     waits = paused or policy.promoted or (target and busy)  # of targets only the newest waits
     if entry is None:
         return (None, True) if waits else (new, False)
@@ -242,19 +239,12 @@ def _step(
             return (entry, target) if waits or not target else (new, False)
         if policy.promoted or paused:
             return entry, True
-        entry = _revised(entry, version)
+        entry = revised(entry, version)
     if _comes_back(policy, version, entry, target=target, busy=busy):
         if policy.promoted and entry.phase is Phase.REMOVED:
             return entry, True
         return replace(entry, phase=Phase.STARTING, image="", previous=""), False
     return entry, False
-
-
-def _judged(entry: Entry | None) -> tuple[str, ...]:
-    """Digests of a version that stay judged bad when it starts with another."""
-    if entry is None or not entry.barred:
-        return entry.revoked if entry is not None else ()
-    return tuple(sorted({*entry.revoked, entry.digest}))
 
 
 def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
@@ -270,48 +260,6 @@ def _called_off(wanted: UnitPlan, ledger: Ledger) -> Ledger:
 def _may_start(target: str, entries: Mapping[str, Entry], pending: list[Entry]) -> bool:
     entry = entries.get(target)
     return entry is not None and not entry.barred and not any(e.id == target for e in pending)
-
-
-def _refusal(
-    policy: Policy, wanted: UnitPlan, stored: Stored, version: PlannedVersion, entry: Entry | None
-) -> Objection | None:
-    """A version that can't run, or that has other pods than before where that is not allowed."""
-    if entry is None:
-        return None if version.release else _without_release(version)
-    if not version.release:
-        return None
-    before = stored.plan.version(*entry.key)
-    image = before.image if before is not None else entry.image
-    if image and image != version.image and policy.revisions != "any":
-        return Objection(
-            "image-changed",
-            version.id,
-            f"version {version.id} was published with image {image}, now it names {version.image}",
-            "a version never changes its image: give the new image a new version id",
-        )
-    if version.id != wanted.target and (entry.barred or entry.phase is Phase.REMOVED):
-        return None  # nobody will run it
-    variant = version.digest == entry.digest and before and before.variant != version.variant
-    if policy.revisions == "refuse" and (variant or version.digest != entry.digest):
-        return Objection(
-            "revision-refused",
-            version.id,
-            f"version {version.id} changed, and {wanted.environment} refuses revisions",
-            "give it a new version id, or set revisions: roll for this environment",
-        )
-    return None
-
-
-def _revised(entry: Entry, version: PlannedVersion) -> Entry:
-    """The same version with other pods. The last revision that was proved stays the way back."""
-    if entry.phase is Phase.PARKED:
-        return replace(entry, digest=version.digest, previous="")
-    previous = entry.previous or entry.digest
-    return replace(
-        entry,
-        digest=version.digest,
-        previous="" if previous == version.digest else previous,
-    )
 
 
 def _comes_back(
@@ -376,15 +324,6 @@ def _unheard(wanted: UnitPlan, ledger: Ledger) -> tuple[str, ...]:
             found.append(f"{version.id}: this revision was rejected, so the one before it stays")
         elif entry is not None and entry.barred and version.id == wanted.target:
             found.append(f"{version.id} was rejected, so it is not rolled out")
-        elif _waiting(version, ledger).paused:
+        elif waiting(version, ledger).paused:
             found.append(f"{version.id} waits: it starts when a person releases the unit")
     return tuple(found)
-
-
-def _without_release(version: PlannedVersion) -> Objection:
-    return Objection(
-        "version-without-image",
-        version.id,
-        f"version {version.id} has no image, and no release of it was compiled before",
-        "set spec.image on its GatiVersion, or publish it from its GatiHandler first",
-    )

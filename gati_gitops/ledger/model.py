@@ -66,6 +66,12 @@ class Entry:
     """Pending, and it was so when people rolled back: it starts when a person says so."""
     handed_over: bool = False
     """Somebody else holds the live replica count, so that Git may let go of it."""
+    floor: int = 0
+    """The fewest pods that the Active version keeps while another one is tried beside it."""
+    proved: int = 0
+    """Seconds for which it was seen to serve well: what other environments wait for."""
+    overtaken: int = 0
+    """Pending, and since the ledger had this number the specs want a newer one; 0: they do not."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -118,6 +118,15 @@ def _decided(ledger: Ledger) -> str:
         f"{e.id} {e.digest} {e.phase} {e.weight} {e.previous} {e.image}"
         f" {e.rejected} {e.handed_over} {' '.join(e.revoked)}".rstrip()
         + " paused" * e.paused
+        + "".join(
+            f" {name} {number}"
+            for name, number in (
+                ("floor", e.floor),
+                ("proved", e.proved),
+                ("overtaken", e.overtaken),
+            )
+            if number
+        )
         for e in ledger.entries
     ]
     return "\n".join([ledger.target, ledger.hold, str(ledger.retiring), *entries])

@@ -13,6 +13,7 @@ from gati_gitops.errors import Refused
 from gati_gitops.ledger.decided import (
     current,
     decided,
+    disproved,
     filled,
     more,
     names,
@@ -52,8 +53,7 @@ def rollback(policy: Policy, stored: Stored, version: str = "") -> Outcome:
     if to is active and (rolling is None or ledger.returning is not None):
         if not to.previous:
             return unchanged(policy, stored, f"{to.id} serves already")
-        ledger = _paused(policy, with_changed(ledger, [to], _revision_before))
-        return decided(policy, stored, ledger)
+        return revision_before(policy, stored, ledger, to)
     return decided(policy, stored, *_left(stored, _paused(policy, ledger), to))
 
 
@@ -77,7 +77,7 @@ def _left(stored: Stored, ledger: Ledger, to: Entry) -> tuple[Ledger, str]:
     starts = replace(to, phase=Phase.STARTING, image="", previous="")
     judged = {entry.id: rejected(entry) for entry in [rolling] if entry is not None}
     if active is not None:  # it serves until the other one is ready
-        judged[active.id] = replace(active, rejected=True)
+        judged[active.id] = replace(disproved(active), rejected=True)
     judged[to.id] = starts
     entries = [e if e.phase is Phase.PENDING else judged.get(e.id, e) for e in ledger.entries]
     ledger = filled(replace(ledger, target=to.id).with_entries(entries))
@@ -102,9 +102,12 @@ def returned(ledger: Ledger, to: Entry, left: Iterable[Entry | None]) -> Ledger:
     return replace(ledger, target=to.id).with_entries(moved(e) for e in ledger.entries)
 
 
-def _revision_before(entry: Entry) -> Entry:
+def revision_before(policy: Policy, stored: Stored, ledger: Ledger, entry: Entry) -> Outcome:
+    """Return to the pods that a version had before it was revised."""
     revoked = more(entry.revoked, [entry.digest])
-    return replace(entry, digest=entry.previous, previous="", revoked=revoked)
+    before = replace(disproved(entry), digest=entry.previous, previous="", revoked=revoked)
+    ledger = _paused(policy, with_changed(ledger, [entry], lambda _: before))
+    return decided(policy, stored, ledger)
 
 
 def _named(stored: Stored, ledger: Ledger, version: str) -> Entry:

@@ -47,7 +47,7 @@ def _cells(plan: UnitPlan, ledger: Ledger, entry: Entry) -> Row:
         entry.id,
         phase,
         str(entry.weight) if plan.route else "-",
-        _pods(version, entry.phase),
+        _pods(version, entry),
         pulled_image(version) if version else entry.image,
     )
 
@@ -59,12 +59,12 @@ def pulled_image(version: PlannedVersion) -> str:
     return version.image
 
 
-def _pods(version: PlannedVersion | None, phase: Phase) -> str:
-    if version is None or phase not in DEPLOYED:
+def _pods(version: PlannedVersion | None, entry: Entry) -> str:
+    if version is None or entry.phase not in DEPLOYED:
         return "-"
-    if phase is Phase.PARKED:
+    if entry.phase is Phase.PARKED:
         return "0"
-    scaling = version.scaling
+    scaling = version.scaling.at_least(entry.floor)
     if scaling.owned:
         return f"{scaling.min}-{scaling.max} {scaling.type}"
     return str(scaling.replicas)

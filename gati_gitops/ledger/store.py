@@ -258,6 +258,9 @@ def _entry_data(entry: Entry) -> Data:
             "revoked": list(entry.revoked),
             "paused": entry.paused or None,
             "handedOver": entry.handed_over or None,
+            "floor": entry.floor or None,
+            "proved": entry.proved or None,
+            "overtaken": entry.overtaken or None,
         }
     )
 
@@ -343,7 +346,17 @@ def _entry_from(data: Any) -> Entry:
         revoked=tuple(_texts(data.get("revoked", []))),
         paused=data.get("paused", False) is True,
         handed_over=data.get("handedOver", False) is True,
+        floor=_count(data, "floor"),
+        proved=_count(data, "proved"),
+        overtaken=_count(data, "overtaken"),
     )
+
+
+def _count(data: Mapping[str, Any], name: str) -> int:
+    value = data.get(name, 0)
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError(f"{name} {value!r} is no number from 0")
+    return value
 
 
 # -- refusals ------------------------------------------------------------------------------------

@@ -102,6 +102,14 @@ class Scaling:
         """The fewest pods that may be there."""
         return self.min if self.owned else self.replicas
 
+    def at_least(self, pods: int) -> Scaling:
+        """The same, with no fewer pods than that."""
+        if pods <= self.floor:
+            return self
+        if not self.owned:
+            return replace(self, replicas=pods)
+        return replace(self, min=pods, max=max(self.max, pods))
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedVersion:

@@ -156,9 +156,9 @@ def _pods(planned: PlannedVersion | None, entry: Entry) -> tuple[str, int, int]:
     """Who decides how many pods there are, or will be, the fewest and the most."""
     if planned is None or entry.phase is Phase.REMOVED:
         return "", 0, 0
-    scaling = planned.scaling
     if entry.phase is Phase.PARKED:
         return "none", 0, 0
+    scaling = planned.scaling.at_least(entry.floor)
     if scaling.owned:
         return scaling.type, scaling.min, scaling.max
     return scaling.type, scaling.replicas, scaling.replicas

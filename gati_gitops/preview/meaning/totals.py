@@ -65,7 +65,7 @@ def _side(side: UnitSide | None, pods: Mapping[str, Item]) -> tuple[Amount, Amou
         if version is None or entry.phase not in SCALED or entry.id not in pods:
             continue
         each = _pod(pods[entry.id].asks_for())
-        scaling = version.scaling
+        scaling = version.scaling.at_least(entry.floor)
         least = _plus(least, _times(each, scaling.floor))
         most = _plus(most, _times(each, scaling.max if scaling.owned else scaling.replicas))
     return least, most
