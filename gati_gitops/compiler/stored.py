@@ -72,7 +72,7 @@ def recompile(output: Output, outcomes: Mapping[Where, Outcome]) -> Recompiled:
         changes |= unit_changes(output, where, outcome)
     gone = {where for where, outcome in changed.items() if outcome.plan is None}
     for env, cluster in sorted({where[:2] for where in gone}):
-        changes |= _around(output, env, cluster, {key for *at, key in gone if at == [env, cluster]})
+        changes |= around(output, env, cluster, {key for *at, key in gone if at == [env, cluster]})
     for env in sorted({where[0] for where in gone}):
         changes |= _records(output, env, {(c, key) for e, c, key in gone if e == env})
     return Recompiled(changes, changed)
@@ -153,7 +153,7 @@ def _ledger(stored: Stored) -> Ledger:
 # -- what stands around units ----------------------------------------------------------------------
 
 
-def _around(output: Output, env: str, cluster: str, gone: set[UnitKey]) -> Changes:
+def around(output: Output, env: str, cluster: str, gone: set[UnitKey]) -> Changes:
     """Kustomizations, namespaces and engine objects of a cluster that has lost units."""
     root, home = f"overlays/{env}/{cluster}", f"clusters/{cluster}"
     settings = output.settings(env)
