@@ -43,10 +43,14 @@ def ingresses(plan: UnitPlan, route: Route, table: RouteTable) -> list[Object]:
             f"{PREFIX}canary-weight": str(_share(other, backends)),
             f"{PREFIX}canary-weight-total": str(TOTAL),
         }
-        folder = plan.unit.folder
-        beside = hashed(f"{folder}-canary", f"{folder}/canary")
-        found.append(_ingress(plan, route, beside, other, annotations))
+        found.append(_ingress(plan, route, canary_name(plan), other, annotations))
     return found
+
+
+def canary_name(plan: UnitPlan) -> str:
+    """What the canary Ingress is called; users-canary may be another unit."""
+    folder = plan.unit.folder
+    return hashed(f"{folder}-canary", f"{folder}/canary")
 
 
 def _canary(table: RouteTable, backends: list[Backend]) -> tuple[Backend, str] | None:
