@@ -7,7 +7,7 @@ them. So with several clusters each gets its context by name, and nothing is gue
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,15 +17,8 @@ if TYPE_CHECKING:
 
 
 def cluster_options(command: Any) -> Any:
-    """``--kubeconfig``, ``--context`` and ``--engine-context``."""
+    """``--kubeconfig`` and ``--context``."""
     for option in (
-        click.option(
-            "--engine-context",
-            "engine_contexts",
-            multiple=True,
-            metavar="[CLUSTER=]NAME",
-            help="Where a cluster's sync engine runs; default: in the cluster itself.",
-        ),
         click.option(
             "--context",
             "contexts",
@@ -44,13 +37,21 @@ def cluster_options(command: Any) -> Any:
 
 
 def accesses(
-    clusters: Iterable[str], kubeconfig: str | None, contexts: Iterable[str]
+    clusters: Iterable[str],
+    kubeconfig: str | None,
+    contexts: Iterable[str],
+    hubs: Iterable[str] = (),
 ) -> dict[str, Access]:
-    """How each of these clusters is reached. A usage error where that is not certain."""
+    """How each of these clusters is reached. A usage error where that is not certain.
+
+    ``hubs`` are clusters on which sync engines live: they are reached if a context is said to be
+    theirs, and left out if none is.
+    """
     from gati_gitops.observe.kube_config import Access
 
     wanted = sorted(set(clusters))
-    named = _named(wanted, contexts, "--context")
+    others = sorted(set(hubs) - set(wanted))
+    named = _named(wanted, others, contexts)
     inside = not kubeconfig and not named and "KUBERNETES_SERVICE_HOST" in os.environ
     if len(wanted) > 1 and (lacking := [name for name in wanted if name not in named]):
         raise click.UsageError(
@@ -58,35 +59,22 @@ def accesses(
             f" --context {lacking[0]}=NAME, or narrow with --cluster"
         )
     return {
-        name: Access(kubeconfig or "", named.get(name, ""), in_cluster=inside) for name in wanted
+        name: Access(kubeconfig or "", named.get(name, ""), in_cluster=inside)
+        for name in (*wanted, *(hub for hub in others if hub in named))
     }
 
 
-def engine_accesses(
-    own: Mapping[str, Access], kubeconfig: str | None, contexts: Iterable[str]
-) -> dict[str, Access]:
-    """How the sync engine of each cluster is reached: where it was said, else beside the units."""
-    from gati_gitops.observe.kube_config import Access
-
-    named = _named(sorted(own), contexts, "--engine-context")
-    return {
-        name: Access(kubeconfig or "", named[name]) if name in named else access
-        for name, access in own.items()
-    }
-
-
-def _named(clusters: list[str], contexts: Iterable[str], option: str) -> dict[str, str]:
-    """Contexts by cluster; a name alone is for all of them."""
+def _named(clusters: list[str], hubs: list[str], contexts: Iterable[str]) -> dict[str, str]:
+    """Contexts by cluster; one without a cluster is for the only one there is."""
     found: dict[str, str] = {}
     for text in contexts:
         # names of contexts may hold anything, and some hold a =
         cluster, equals, context = text.partition("=")
-        if equals and cluster in clusters:
+        if equals and cluster in (*clusters, *hubs):
             found[cluster] = context
-        elif option == "--context" and len(clusters) > 1:
-            raise click.UsageError(
-                f"{option} {text} names none of {', '.join(clusters)}; write CLUSTER=NAME"
-            )
+        elif len(clusters) == 1:
+            found[clusters[0]] = text
         else:
-            found |= dict.fromkeys(clusters, text)
+            known = ", ".join((*clusters, *hubs))
+            raise click.UsageError(f"--context {text} names none of {known}; write CLUSTER=NAME")
     return found
