@@ -104,18 +104,20 @@ class UnitDrift:
 
     @property
     def drifted(self) -> bool:
-        stopped = isinstance(self.engine, Engine) and self.engine.state in STOPPED
         split = isinstance(self.split, Split) and self.split.drifted
-        return bool(self.objects or self.files or split or stopped)
+        return bool(self.objects or self.files or split or self.out_of_sync)
 
     @property
-    def live(self) -> bool:
-        """Whether the cluster itself differs from Git."""
-        return bool(self.objects)
+    def out_of_sync(self) -> bool:
+        """Whether its engine stands still, or says itself that there is a difference."""
+        if not isinstance(self.engine, Engine):
+            return False
+        stopped = self.engine.state in (EngineState.SUSPENDED, EngineState.STUCK)
+        return stopped or self.engine.why == OUT_OF_SYNC
 
 
-STOPPED = (EngineState.SUSPENDED, EngineState.STUCK)
-"""States of an engine in which Git and cluster may differ for long."""
+OUT_OF_SYNC = "OutOfSync"
+"""Argo CD's word for a difference that it has found; to be behind a new commit is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ bears our labels and those of our project, and nobody else made it out of an obj
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,6 @@ from gati_gitops.plan.naming import (
     slug,
 )
 from gati_gitops.preview.mask import Mask
-from gati_gitops.preview.model import ObjectId
 from gati_gitops.preview.objects import identity
 
 Object = dict[str, Any]
@@ -39,30 +38,29 @@ _SCALERS = frozenset((("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "S
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What is the same for all objects of a cluster."""
+    """How objects of one cluster are held against Git's."""
 
-    live: Mapping[ObjectId, Object]
     engine: str
     """``argocd``, ``flux``, or empty where none is known."""
     mask: Mask
     scaled: frozenset[Workload] = field(default_factory=frozenset)
     """Whose number of pods belongs to a scaler."""
 
-    def of(self, git: Iterable[Object]) -> Iterator[ObjectDrift]:
-        """What is not as Git says, of objects that it has."""
-        for item in git:
-            id = identity(item)
-            there = self.live.get(id)
-            version = version_of(item)
-            if there is None:
-                yield ObjectDrift(id, What.MISSING, version=version)
-                continue
-            scaled = id.kind == "Deployment" and (id.namespace, id.name) in self.scaled
-            if field_drift(item, there, self.engine, scaled=scaled):
-                # again without what must not be seen: the same fields, other values
-                shown = self.mask.object(item), self.mask.object(there)
-                found = field_drift(*shown, self.engine, scaled=scaled)
-                yield ObjectDrift(id, What.CHANGED, found, version)
+    def one(self, git: Object, live: Object) -> ObjectDrift | None:
+        """What is not as Git says, of an object that is there."""
+        id = identity(git)
+        scaled = id.kind == "Deployment" and (id.namespace, id.name) in self.scaled
+        if not field_drift(git, live, self.engine, scaled=scaled):
+            return None
+        # again without what must not be seen: the same fields, other values
+        shown = self.mask.object(git), self.mask.object(live)
+        found = field_drift(*shown, self.engine, scaled=scaled)
+        return ObjectDrift(id, What.CHANGED, found, version_of(git))
+
+
+def absent(git: Object) -> ObjectDrift:
+    """An object that Git has and the cluster does not."""
+    return ObjectDrift(identity(git), What.MISSING, version=version_of(git))
 
 
 def scaled_workloads(*sides: Iterable[Object]) -> frozenset[Workload]:
