@@ -161,6 +161,8 @@ class Workload:
     image: str = ""
     replicas_owner: str = ""
     """Who holds the number of pods, other than the sync engine; empty if nobody does."""
+    warnings: tuple[str, ...] = ()
+    """What its controllers complain of, for people to read; nothing hangs on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,16 @@ engines live) stands once, under ``spec.sync``; without it no engine's objects a
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from gati_gitops.spec.common import DnsLabel, DnsSubdomain, Duration, Model, seconds
 
@@ -67,6 +74,21 @@ def _server(value: str) -> str:
     return value
 
 
+def _hook(value: str) -> str:
+    found = _URL.fullmatch(value)
+    if (
+        found is None
+        or found["scheme"] not in ("https", "http")
+        or found["user"]
+        or not _PLAIN.fullmatch(value)
+    ):
+        raise ValueError(
+            "nudgeUrl is not a plain address;"
+            " write one such as https://argocd.example.com/api/webhook"
+        )
+    return value
+
+
 def _interval(value: str) -> str:
     if seconds(value) < 10:
         raise ValueError("the interval is below 10s; write 10s or more, such as 1m")
@@ -80,6 +102,7 @@ Branch = Annotated[
     AfterValidator(_branch),
 ]
 Server = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_server)]
+Hook = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_hook)]
 ClusterName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$", max_length=253)
 ]
@@ -144,6 +167,16 @@ class ClusterSync(Model):
     service_account: DnsSubdomain | None = Field(
         None, description="whom Flux acts as; without it, as itself"
     )
+    hub: DnsLabel | None = Field(
+        None, description="the cluster that the engine's own objects are on, if it is another one"
+    )
+    unseen: bool | None = Field(
+        None, description="true: the job judges without asking the engine how it fares"
+    )
+    nudge: Literal["none", "annotation", "webhook"] | None = Field(
+        None, description="how the job tells the engine of a new commit; default: none"
+    )
+    nudge_url: Hook | None = Field(None, description="whom nudge: webhook calls")
 
     @field_validator("server", "name")
     @classmethod
@@ -156,6 +189,22 @@ class ClusterSync(Model):
         if value is not None and info.field_name == "name" and info.data.get("server") is not None:
             raise ValueError("both server and name say which cluster it is; remove one of the two")
         return value
+
+    @field_validator("nudge_url")
+    @classmethod
+    def _is_called(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("nudge") != "webhook":
+            raise ValueError("nobody calls it; write nudge: webhook, or remove nudgeUrl")
+        return value
+
+    @model_validator(mode="after")
+    def _calls_somebody(self) -> Self:
+        if self.nudge == "webhook" and self.nudge_url is None:
+            raise ValueError(
+                "nudge: webhook names nobody to call; add nudgeUrl,"
+                " such as https://argocd.example.com/api/webhook"
+            )
+        return self
 
     @field_validator("kube_config", "service_account")
     @classmethod

@@ -36,7 +36,7 @@ def _repository(target: Target) -> Object:
     if flux.secret is not None:
         spec["secretRef"] = {"name": flux.secret}
     api, kind = "source.toolkit.fluxcd.io/v1", "GitRepository"
-    head = named(api, kind, _source(target), flux.namespace, target.labels())
+    head = named(api, kind, source_name(target), flux.namespace, target.labels())
     return {**head, "spec": spec}
 
 
@@ -47,7 +47,7 @@ def _kustomization(target: Target, root: Root) -> Object:
         "interval": "10m",
         "retryInterval": "30s",
         "timeout": "2m",
-        "sourceRef": {"kind": "GitRepository", "name": _source(target)},
+        "sourceRef": {"kind": "GitRepository", "name": source_name(target)},
         "path": f"./{target.at(root.folder)}",
         "prune": not root.guarded,
         "deletionPolicy": "Orphan",
@@ -64,7 +64,8 @@ def _kustomization(target: Target, root: Root) -> Object:
     return {**named(api, kind, root.name, flux.namespace, target.labels(root)), "spec": spec}
 
 
-def _source(target: Target) -> str:
+def source_name(target: Target) -> str:
+    """What the GitRepository of a cluster is called."""
     return identity(target.env, target.cluster)
 
 
