@@ -27,5 +27,9 @@ class Around:
     """How long environments downstream want a version to be Active here, in seconds."""
     callers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By version id: units elsewhere in Git that name it."""
+    led: frozenset[Key] = frozenset()
+    """What every serving cluster of the environment has Active: a standby follows."""
+    left: frozenset[Key] = frozenset()
+    """What every serving cluster of the environment has parked or removed."""
     standby: bool = False
     """Whether the cluster gets traffic only when another one fails."""

@@ -18,28 +18,49 @@ FORMAT = 1
 class Tally:
     """Requests of a version that were seen in its step, added up pass by pass."""
 
+    since: float = 0.0
+    """From when on they are counted, by the metric source's clock; 0: not yet."""
     until: float = 0.0
-    """Up to when they are counted, by the metric source's clock."""
+    """Up to when they are counted."""
     requests: int = 0
+    born: int = 0
+    """Those of them that a counter had when it was first seen: it may have had them for longer."""
     failures: int = 0
     slow: int = 0
     timed: int = 0
     """Requests whose duration is known."""
+    edge: int = 0
+    """Requests that the gateway counted."""
+    edge_failures: int = 0
+    sent: int = 0
+    """Requests of our own."""
+    sent_failures: int = 0
+    sent_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class VersionClock:
     """What is remembered of one version. Times are seconds of the job's clock; 0 is never."""
 
+    phase: str = ""
+    """The phase that the ledger had it in; empty: nothing is remembered of it."""
+    known: float = 0.0
+    """When it was first looked for."""
+    since: float = 0.0
+    """Since when the cluster shows it in that phase."""
     shown: float = 0.0
     """Since when the cluster shows the version as the ledger wants it."""
     ready: float = 0.0
     """Since when all of its pods are ready."""
     unready: float = 0.0
     """Since when they are not."""
+    crashing: float = 0.0
+    """Since when a container of it does not stay up."""
     checked: float = 0.0
     """When it was last checked."""
     tally: Tally = Tally()
+    recent: Tally = Tally()
+    """The part of it since the last check."""
     baseline: Tally = Tally()
     """Of the Active version, over the same time."""
     failed: int = 0
@@ -69,6 +90,8 @@ class UnitClock:
     """The state of the ledger that the clocks of its versions belong to."""
     versions: Mapping[str, VersionClock] = field(default_factory=dict)
     """By version id and digest, as ``id@digest``."""
+    looked: float = 0.0
+    """When it was last looked at."""
 
     def of(self, id: str, digest: str) -> VersionClock:
         return self.versions.get(f"{id}@{digest}", VersionClock())
@@ -87,7 +110,7 @@ def clock_data(clock: UnitClock) -> dict[str, Any]:
         kept = {key: value for key, value in said.items() if value != unsaid[key]}
         if kept:
             versions[name] = kept
-    return {"stamp": clock.stamp, "versions": versions}
+    return {"stamp": clock.stamp, "looked": clock.looked, "versions": versions}
 
 
 def clock_from(data: Any) -> UnitClock:
@@ -96,7 +119,7 @@ def clock_from(data: Any) -> UnitClock:
         versions = {
             str(name): _version(said) for name, said in dict(data.get("versions", {})).items()
         }
-        return UnitClock(str(data.get("stamp", "")), versions)
+        return UnitClock(str(data.get("stamp", "")), versions, float(data.get("looked", 0)))
     except (AttributeError, TypeError, ValueError):
         return UnitClock()
 
@@ -107,8 +130,8 @@ def _version(said: Mapping[str, Any]) -> VersionClock:
     for name, value in said.items():
         if name not in known:
             continue
-        if name in ("tally", "baseline"):
+        if name in ("tally", "recent", "baseline"):
             values[name] = Tally(**value)
-        elif isinstance(value, (int, float)):
+        elif isinstance(value, str) == (name == "phase"):
             values[name] = value
     return VersionClock(**values)

@@ -59,6 +59,8 @@ class Rules:
     promoted_after: str = ""
     """The environment that must have proved a version; empty: none."""
     dwell: float = 0.0
+    synthetic: int = 0
+    """Requests of our own that a version must answer well before it gets any; 0: none are sent."""
 
 
 def rules_from(settings: Mapping[str, Any], env: str) -> Rules:
@@ -99,6 +101,7 @@ def rules_from(settings: Mapping[str, Any], env: str) -> Rules:
         breaker_share=rollout.breaker.percent / 100,
         promoted_after=promotion.after if promotion else "",
         dwell=seconds(promotion.dwell) if promotion else 0.0,
+        synthetic=analysis.synthetic.requests if analysis.synthetic else 0,
     )
 
 

@@ -11,6 +11,8 @@ class Verdict(StrEnum):
 
     START = "start"
     """A version that waited is deployed at weight 0."""
+    PREPARE = "prepare"
+    """Pods come before the traffic that will need them."""
     ADVANCE = "advance"
     """A version gets the weight of its next step."""
     ACTIVATE = "activate"
@@ -50,9 +52,9 @@ class Verdict(StrEnum):
 
 ACTS = frozenset(
     (
-        Verdict.START, Verdict.ADVANCE, Verdict.ACTIVATE, Verdict.ROLLBACK, Verdict.RETURN,
-        Verdict.PARK, Verdict.REMOVE, Verdict.REVIVE, Verdict.RETIRE, Verdict.SETTLE,
-        Verdict.HAND_OVER, Verdict.PROVE, Verdict.ABSORB, Verdict.HOLD,
+        Verdict.START, Verdict.PREPARE, Verdict.ADVANCE, Verdict.ACTIVATE, Verdict.ROLLBACK,
+        Verdict.RETURN, Verdict.PARK, Verdict.REMOVE, Verdict.REVIVE, Verdict.RETIRE,
+        Verdict.SETTLE, Verdict.HAND_OVER, Verdict.PROVE, Verdict.ABSORB, Verdict.HOLD,
     )
 )  # fmt: skip
 """Verdicts that change a ledger."""
@@ -92,8 +94,12 @@ class Move:
     version: str = ""
     digest: str = ""
     weight: int = 0
+    to: str = ""
+    """Of a rollback: the version that takes the traffic."""
     floor: int = 0
     """The fewest pods that the Active version keeps while the other one is tried."""
+    room: int = 0
+    """The fewest pods that the version itself keeps, for the traffic of its next step."""
     seconds: int = 0
     """How long it has proved itself."""
     weights: tuple[tuple[str, int], ...] = ()
@@ -117,3 +123,5 @@ class Decision:
     """When the oldest of its evidence was seen."""
     best_before: float = 0.0
     """Until when it may be acted on; 0: always, since it rests on no evidence."""
+    rolling: bool = False
+    """A version is being tried, or was until a moment ago: it is one of those that may fail."""

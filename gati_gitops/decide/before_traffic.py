@@ -1,0 +1,87 @@
+"""Guards: why a version may not get more traffic now, or why traffic may not go back.
+
+Each says one thing that stands in the way, or nothing. They are called by the name of this module,
+so that a test can take one away and see what happens then.
+"""
+
+from __future__ import annotations
+
+from gati_gitops.decide.clocks import VersionClock
+from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
+from gati_gitops.decide.ready import unready
+from gati_gitops.decide.shown import route_differs, version_differs
+from gati_gitops.decide.view import Sight, Unit
+from gati_gitops.decide.words import some
+
+__all__ = [
+    "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
+    "pods_are_missing", "stable_cannot_carry", "step_is_not_shown",
+]  # fmt: skip
+
+
+def step_is_not_shown(unit: Unit, sight: Sight) -> str:
+    """The cluster must show the step that the ledger has before there is a next one."""
+    return route_differs(unit) or version_differs(unit, sight)
+
+
+def pods_are_missing(unit: Unit, sight: Sight) -> str:
+    """A version that gets traffic has all of its pods."""
+    return unready(sight)
+
+
+def job_cannot_write(unit: Unit, sight: Sight) -> str:
+    """Who cannot take a step back takes none forward."""
+    why = unit.around.cannot_write
+    return f"a rollback could not be written: {why}" if why else ""
+
+
+def engine_does_not_sync(unit: Unit, sight: Sight) -> str:
+    """Nor does one whose rollback nobody would apply."""
+    engine = unit.live.engine
+    if isinstance(engine, Engine):
+        if engine.state in (EngineState.SUSPENDED, EngineState.STUCK):
+            return f"the sync engine is {engine.state}: {engine.why or 'it does not say why'}"
+        return ""
+    if engine.gap is Gap.UNSUPPORTED:  # none is configured here
+        return ""
+    return f"the sync engine's state is not known: {engine}"
+
+
+def stable_cannot_carry(unit: Unit, sight: Sight) -> str:
+    """The Active version could take all of the traffic back at any moment."""
+    active = unit.active
+    if active is None or active is sight:
+        return ""
+    workload = active.workload
+    wanted = max(1, active.entry.floor)
+    if workload is None or workload.ready < wanted:
+        return f"{active.id} has {active.ready} of {some(wanted, 'pod')} that it began with"
+    if workload.ready_endpoints < 1:
+        return f"no address of {active.id} takes requests"
+    return ""
+
+
+def evidence_is_old(unit: Unit, sight: Sight) -> str:
+    """What was seen too long ago says nothing of now."""
+    age = unit.now - unit.live.at
+    limit = 2 * scrape_of(sight) + 30
+    return f"the cluster was seen {age:.0f} s ago" if age > limit else ""
+
+
+def nobody_could_take_it(unit: Unit, to: Sight, clock: VersionClock) -> str:
+    """Traffic never goes back to a version that has nobody to answer it.
+
+    It should have its fewest pods. One that has been short of them for long takes what it can: the
+    version that fails may be what keeps it from getting more.
+    """
+    workload = to.workload
+    if workload is None or workload.ready < 1 or workload.ready_endpoints < 1:
+        return f"{to.id} has no pod that takes requests"
+    short = clock.unready and unit.now - clock.unready >= unit.rules.progress_deadline
+    if workload.ready < to.fewest and not short:
+        return f"{to.id} has {workload.ready} of its {some(to.fewest, 'pod')}"
+    return ""
+
+
+def scrape_of(sight: Sight) -> float:
+    return 15.0 if isinstance(sight.telemetry, Missing) else sight.telemetry.window.scrape

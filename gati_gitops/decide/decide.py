@@ -1,0 +1,118 @@
+"""What happens to one unit on one cluster in one pass, and why.
+
+Every version is judged by itself; of what they ask for, one thing is done. The order says what
+matters more: a person's hand, then the way back, then whoever is called, then progress, then what
+can go.
+"""
+
+from __future__ import annotations
+
+from gati_gitops.decide.absorb import absorbed, broken_glass
+from gati_gitops.decide.around import Around
+from gati_gitops.decide.clocks import UnitClock, VersionClock
+from gati_gitops.decide.judged import Judged
+from gati_gitops.decide.observation import Gap, Missing, Observation, Telemetry
+from gati_gitops.decide.rules import Rules
+from gati_gitops.decide.shown import route_differs
+from gati_gitops.decide.ticking import stamp, ticked
+from gati_gitops.decide.verdict import Decision, Finding, Verdict
+from gati_gitops.decide.versions import judged_versions
+from gati_gitops.decide.view import Unit, viewed
+from gati_gitops.ledger.stored import Stored, recovered
+
+ORDER = (
+    Verdict.ABSORB, Verdict.ROLLBACK, Verdict.HOLD, Verdict.RETURN, Verdict.REVIVE,
+    Verdict.ACTIVATE, Verdict.ADVANCE, Verdict.PREPARE, Verdict.START, Verdict.SETTLE,
+    Verdict.HAND_OVER, Verdict.PROVE, Verdict.PARK, Verdict.RETIRE, Verdict.REMOVE,
+)  # fmt: skip
+"""Of several things that could be done, the first is."""
+QUIETER = (
+    Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.FROZEN, Verdict.WAIT, Verdict.STEADY,
+)  # fmt: skip
+"""Where nothing is done, the first says why."""
+ALWAYS = frozenset((Verdict.ABSORB, Verdict.ROLLBACK, Verdict.HOLD, Verdict.RETURN, Verdict.REVIVE))
+"""What no window stops."""
+UNSEEN_LIMIT = 30.0
+SCRAPE = 15.0
+
+
+def decide(
+    rules: Rules,
+    place: Stored,
+    seen: Observation,
+    clock: UnitClock,
+    now: float,
+    around: Around,
+) -> tuple[Decision, UnitClock]:
+    """The one thing to do, if any, and the clocks as they stand after this look."""
+    ledger = place.ledger or recovered(place)
+    live = seen.live
+    if isinstance(live, Missing):
+        return _blind(place, live, clock)
+    if (move := absorbed(place, live)) is not None:
+        reason = f"a person moved the traffic by hand: {move.reason}"
+        return Decision(Verdict.ABSORB, reason, move=move, seen_at=live.at), clock
+    if ledger.hold:
+        return Decision(Verdict.HELD, f"held: {ledger.hold}"), clock
+    if why := live.frozen or broken_glass(live):
+        return Decision(Verdict.HELD, f"a person wants nothing to move: {why}"), clock
+    unit = viewed(rules, place.plan, ledger, seen, live, clock, now, around)
+    state = stamp(ledger)
+    ticks = _ticked(unit, clock, same=clock.stamp == state)
+    found = judged_versions(unit, ticks)
+    kept = {
+        f"{sight.id}@{sight.entry.digest}": judged.clock
+        for sight, judged in zip(unit.sights, found, strict=True)
+    }
+    return _decision(unit, found, seen), UnitClock(state, kept, now)
+
+
+def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> list[VersionClock]:
+    route = route_differs(unit)
+    away = unit.now - clock.looked if clock.looked else 0.0
+    return [ticked(unit, sight, same=same, away=away, route=route) for sight in unit.sights]
+
+
+def _blind(place: Stored, live: Missing, clock: UnitClock) -> tuple[Decision, UnitClock]:
+    """Who cannot see the cluster decides nothing."""
+    verdict = Verdict.ERROR if live.gap is Gap.ERROR else Verdict.INCONCLUSIVE
+    return Decision(verdict, f"the cluster could not be seen: {live}"), clock
+
+
+def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
+    findings = tuple(
+        Finding(sight.id, judged.verdict, judged.reason, judged.facts)
+        for sight, judged in zip(unit.sights, found, strict=True)
+    )
+    rolling = any(judged.rolling for judged in found)
+    chosen = min(
+        (judged for judged in found if judged.move is not None),
+        key=lambda judged: ORDER.index(judged.verdict),
+        default=None,
+    )
+    if chosen is None:
+        said = min(found, key=lambda judged: QUIETER.index(judged.verdict), default=None)
+        if said is None:
+            return Decision(Verdict.STEADY, "there is nothing to decide")
+        return Decision(said.verdict, said.reason, findings, rolling=rolling)
+    if unit.around.frozen and chosen.verdict not in ALWAYS:
+        why = f"{unit.around.frozen}: {chosen.verdict} waits. {chosen.reason}"
+        return Decision(Verdict.FROZEN, why, findings, rolling=rolling)
+    seen_at, scrape = _age(unit, seen)
+    return Decision(
+        chosen.verdict,
+        chosen.reason,
+        findings,
+        move=chosen.move,
+        seen_at=seen_at,
+        best_before=seen_at + 2 * scrape + UNSEEN_LIMIT,
+        rolling=rolling,
+    )
+
+
+def _age(unit: Unit, seen: Observation) -> tuple[float, float]:
+    """When the oldest of the evidence was seen, and how often it is scraped."""
+    said = seen.telemetry.values() if not isinstance(seen.telemetry, Missing) else ()
+    windows = [one.window for one in said if isinstance(one, Telemetry)]
+    seen_at = min([unit.live.at, *(window.at for window in windows)])
+    return seen_at, max((window.scrape for window in windows), default=SCRAPE)

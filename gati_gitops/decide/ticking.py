@@ -1,0 +1,93 @@
+"""How clocks run on, whatever is judged: what a look at the cluster alone tells them.
+
+A new state of the ledger restarts what belongs to a step; a new phase of a version restarts what
+belongs to the phase. Who finds no clock for a version that leaves knows nothing of who named it
+before, and takes it for named just now: losing clocks makes nothing faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+
+from gati_gitops.decide.clocks import Tally, VersionClock
+from gati_gitops.decide.ready import crashing, unready
+from gati_gitops.decide.shown import version_differs
+from gati_gitops.decide.view import Sight, Unit
+from gati_gitops.ledger.model import DEPLOYED, Ledger, Phase
+
+LEAVING = frozenset((Phase.DRAINING, Phase.REJECTED, Phase.PARKED))
+UNWATCHED = 900.0
+"""Seconds between two looks after which nobody can say what happened in between."""
+
+
+def stamp(ledger: Ledger) -> str:
+    """What is deployed: a version that only waits restarts nobody's step."""
+    said = [f"{ledger.target} {ledger.retiring}"]
+    said += [f"{e.id} {e.digest} {e.phase} {e.weight}" for e in ledger.deployed]
+    return sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> VersionClock:
+    """The clock of one version after this look.
+
+    ``same``: the ledger is as it was; ``away``: how long nobody looked; ``route``: why the live
+    route is not the ledger's.
+    """
+    clock, phase, now = sight.clock, str(sight.phase), unit.now
+    if clock.phase != phase:
+        lost = not clock.phase and (sight.phase in LEAVING or unit.ledger.retiring)
+        clock = replace(
+            _restarted(clock),
+            phase=phase,
+            known=clock.known or now,
+            since=0.0,
+            quiet=0.0,
+            passes=0,
+            passed=0.0,
+            pinned=now if lost else clock.pinned,
+        )
+    elif not same:
+        clock = _restarted(clock)
+    if sight.phase not in DEPLOYED:
+        return replace(clock, since=clock.since or now, shown=0.0)
+    shown = not route and not version_differs(unit, sight)
+    why = unready(sight)
+    is_there = sight.workload is not None
+    return replace(
+        clock,
+        shown=(clock.shown or now) if shown else 0.0,
+        since=clock.since or (now if shown else 0.0),
+        ready=0.0 if why else clock.ready or now,
+        unready=(clock.unready or now) if why and is_there else 0.0,
+        crashing=(clock.crashing or now) if crashing(sight) else 0.0,
+        active=_dwelled(unit, sight, clock, shown=shown and not why, away=away),
+    )
+
+
+def _restarted(clock: VersionClock) -> VersionClock:
+    return replace(
+        clock,
+        shown=0.0,
+        checked=0.0,
+        tally=Tally(),
+        recent=Tally(),
+        baseline=Tally(),
+        failed=0,
+        failed_in_step=0,
+        inconclusive=0,
+        errors=0,
+    )
+
+
+def _dwelled(unit: Unit, sight: Sight, clock: VersionClock, *, shown: bool, away: float) -> float:
+    """Since when it is seen Active; time in which nobody looked does not count."""
+    entry = sight.entry
+    if entry.barred or sight.phase in (Phase.STARTING, Phase.CANARY):
+        return 0.0
+    if not clock.active:
+        return unit.now if sight.phase is Phase.ACTIVE and shown else 0.0
+    broken = clock.unready and unit.now - clock.unready >= unit.rules.progress_deadline
+    if sight.phase is Phase.ACTIVE and broken:
+        return 0.0
+    return clock.active + (away if away > UNWATCHED else 0.0)
