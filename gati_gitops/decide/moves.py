@@ -18,15 +18,17 @@ def moved(policy: Policy, stored: Stored, move: Move) -> Outcome:
     id, digest = move.version, move.digest
     match move.verdict:
         case Verdict.START:
-            return moves.start(policy, stored, id, digest, move.floor)
+            return moves.start(policy, stored, id, digest)
+        case Verdict.PREPARE:
+            return moves.prepare(policy, stored, id, move.floor, move.room)
         case Verdict.ADVANCE | Verdict.ACTIVATE if policy.strategy == "manual":
             return moves.follow(policy, stored, id)
         case Verdict.ADVANCE:
-            return moves.weigh(policy, stored, id, move.weight, move.floor)
+            return moves.weigh(policy, stored, id, move.weight, move.floor, move.room)
         case Verdict.ACTIVATE:
             return moves.activate(policy, stored, id)
         case Verdict.ROLLBACK:
-            return moves.give_back(policy, stored, id, digest)
+            return moves.give_back(policy, stored, id, digest, move.to)
         case Verdict.RETURN:
             return moves.returns(policy, stored)
         case Verdict.ABSORB:

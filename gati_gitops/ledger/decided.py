@@ -41,12 +41,19 @@ def rejected(entry: Entry) -> Entry:
     entry = disproved(entry)
     if entry.phase in (Phase.PARKED, Phase.REMOVED):
         return replace(entry, rejected=True)
-    return replace(entry, phase=Phase.REJECTED, weight=0, previous="", rejected=False)
+    return replace(entry, phase=Phase.REJECTED, weight=0, previous="", rejected=False, floor=0)
 
 
 def disproved(entry: Entry) -> Entry:
     """What is judged bad has proved nothing to anybody."""
     return replace(entry, proved=0) if entry.proved else entry
+
+
+def alone(ledger: Ledger) -> Ledger:
+    """While no rollout runs, who serves needs no more pods than its scaler finds right."""
+    if ledger.rolling is not None:
+        return ledger
+    return ledger.with_entries(replace(e, floor=0) if e.floor else e for e in ledger.entries)
 
 
 def filled(ledger: Ledger) -> Ledger:
@@ -61,7 +68,9 @@ def filled(ledger: Ledger) -> Ledger:
 def tombstone(stored: Stored, entry: Entry) -> Entry:
     version = stored.plan.version(*entry.key)
     image = version.image if version is not None else entry.image
-    return replace(entry, phase=Phase.REMOVED, weight=0, previous="", image=image, overtaken=0)
+    return replace(
+        entry, phase=Phase.REMOVED, weight=0, previous="", image=image, floor=0, overtaken=0
+    )
 
 
 def more(digests: tuple[str, ...], new: Iterable[str]) -> tuple[str, ...]:

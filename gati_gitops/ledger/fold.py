@@ -205,17 +205,7 @@ def _merge(policy: Policy, wanted: UnitPlan, stored: Stored, ledger: Ledger) -> 
     ledger = _drain_forgotten(wanted, ledger)
     if policy.strategy == "manual":
         ledger = _follow_weights(wanted, ledger)
-    ledger = _unburdened(ledger)
     return followed(wanted, ledger, stored, tuple(objections), _unheard(wanted, ledger))
-
-
-def _unburdened(ledger: Ledger) -> Ledger:
-    """Only who may have to take the traffic of a rollout back keeps the pods for it."""
-    rolling = ledger.rolling is not None
-    return ledger.with_entries(
-        replace(e, floor=0) if e.floor and not (rolling and e.phase is Phase.ACTIVE) else e
-        for e in ledger.entries
-    )
 
 
 def _step(

@@ -67,7 +67,7 @@ class Entry:
     handed_over: bool = False
     """Somebody else holds the live replica count, so that Git may let go of it."""
     floor: int = 0
-    """The fewest pods that the Active version keeps while another one is tried beside it."""
+    """The fewest pods that it keeps while traffic moves to it, or may have to come back to it."""
     proved: int = 0
     """Seconds for which it was seen to serve well: what other environments wait for."""
     overtaken: int = 0

@@ -13,6 +13,7 @@ from dataclasses import replace
 from gati_gitops.errors import Refused
 from gati_gitops.ledger import acts
 from gati_gitops.ledger.decided import (
+    alone,
     current,
     decided,
     filled,
@@ -23,7 +24,7 @@ from gati_gitops.ledger.decided import (
     with_changed,
 )
 from gati_gitops.ledger.fold import Policy, refold
-from gati_gitops.ledger.model import DEPLOYED, ROLLING, WEIGHTED, Entry, Ledger, Phase
+from gati_gitops.ledger.model import DEPLOYED, ROLLING, SCALED, WEIGHTED, Entry, Ledger, Phase
 from gati_gitops.ledger.outcome import Outcome
 from gati_gitops.ledger.queue import started
 from gati_gitops.ledger.revisions import judged, revised
@@ -31,8 +32,8 @@ from gati_gitops.ledger.rollback import returned, revision_before, rollback
 from gati_gitops.ledger.stored import Stored
 
 __all__ = [
-    "absorb", "activate", "follow", "forget", "give_back", "handed_over", "park", "prove", "remove",
-    "retire_done", "returns", "revive", "settle", "start", "stop", "weigh",
+    "absorb", "activate", "follow", "forget", "give_back", "handed_over", "park", "prepare",
+    "prove", "remove", "retire_done", "returns", "revive", "settle", "start", "stop", "weigh",
 ]  # fmt: skip
 
 LEAVING = frozenset((Phase.DRAINING, Phase.REJECTED))
@@ -41,7 +42,7 @@ LEAVING = frozenset((Phase.DRAINING, Phase.REJECTED))
 # -- a version that comes ------------------------------------------------------------------------
 
 
-def start(policy: Policy, stored: Stored, id: str, digest: str, floor: int = 0) -> Outcome:
+def start(policy: Policy, stored: Stored, id: str, digest: str) -> Outcome:
     """Deploy what waited, at weight 0; at once with all of it where nobody serves yet."""
     ledger = _free(stored)
     waits = next((e for e in ledger.entries if e.key == (id, digest) and _is_waiting(e)), None)
@@ -67,11 +68,26 @@ def start(policy: Policy, stored: Stored, id: str, digest: str, floor: int = 0) 
     left = started(ledger, waits) if targeted else ledger
     entries = [e for e in left.entries if e is not live and e.key != waits.key]
     left = replace(left, target=id) if targeted else left
-    return decided(policy, stored, _floored(left.with_entries([*entries, new]), floor))
+    return decided(policy, stored, left.with_entries([*entries, new]))
 
 
-def weigh(policy: Policy, stored: Stored, id: str, weight: int, floor: int = 0) -> Outcome:
-    """Give a version the weight of its step; the Active one has the rest."""
+def prepare(policy: Policy, stored: Stored, id: str, floor: int = 0, room: int = 0) -> Outcome:
+    """Let pods come before the traffic: ``room`` of the version, ``floor`` of the Active one."""
+    ledger = _free(stored)
+    entry = ledger.live(id)
+    if entry is None or entry.phase not in SCALED:
+        raise unknown(stored, ledger, id)
+    return decided(policy, stored, _floored(ledger, id, floor, room))
+
+
+def weigh(
+    policy: Policy, stored: Stored, id: str, weight: int, floor: int = 0, room: int = 0
+) -> Outcome:
+    """Give a version the weight of its step; the Active one has the rest.
+
+    The Active one keeps ``floor`` pods meanwhile, so that it can take all of it back; the version
+    itself gets ``room`` for its next step.
+    """
     ledger = _free(stored)
     entry = _rolling(stored, ledger, id)
     active = ledger.active
@@ -89,7 +105,7 @@ def weigh(policy: Policy, stored: Stored, id: str, weight: int, floor: int = 0) 
             moved[other.id] = replace(other, phase=phase, weight=kept)
             left -= kept
     moved[active.id] = replace(active, weight=left)
-    return decided(policy, stored, _floored(_with(ledger, moved), floor))
+    return decided(policy, stored, _floored(_with(ledger, moved), id, floor, room))
 
 
 def activate(policy: Policy, stored: Stored, id: str) -> Outcome:
@@ -99,7 +115,7 @@ def activate(policy: Policy, stored: Stored, id: str) -> Outcome:
     moved = {
         other.id: rejected(other)
         if other.barred
-        else replace(other, phase=Phase.DRAINING, weight=0)
+        else replace(other, phase=Phase.DRAINING, weight=0, floor=0)
         for other in ledger.entries
         if other.phase in WEIGHTED
     }
@@ -132,7 +148,7 @@ def give_back(policy: Policy, stored: Stored, id: str, digest: str, to: str = ""
     entry = ledger.live(id)
     if entry is None or entry.digest != digest:
         raise unknown(stored, ledger, id)
-    if entry.phase is Phase.ACTIVE and entry.previous and not to:
+    if entry.phase is Phase.ACTIVE and entry.previous and to in ("", id):
         return revision_before(policy, stored, ledger, entry)
     if entry.phase in ROLLING and entry != ledger.rolling:  # a canary beside the target
         judged_bad = with_changed(ledger, [entry], rejected)
@@ -200,7 +216,7 @@ def park(policy: Policy, stored: Stored, id: str) -> Outcome:
         entry, phase=Phase.PARKED, weight=0, previous="", rejected=entry.barred, floor=0
     )
     left = with_changed(ledger, [entry], lambda _: parked)
-    return decided(policy, stored, _handed_on(left))
+    return decided(policy, stored, alone(_handed_on(left)))
 
 
 def _handed_on(ledger: Ledger) -> Ledger:
@@ -276,8 +292,11 @@ def forget(policy: Policy, stored: Stored, id: str) -> Outcome:
 
 
 def settle(policy: Policy, stored: Stored, id: str, digest: str) -> Outcome:
-    """Let go of the revision before, or of an older version that waits and will not start."""
-    ledger = _free(stored)
+    """Let go of what was kept for the way back: the revision before, and pods beyond need.
+
+    Of what waits, an older version is struck that will not start.
+    """
+    ledger = alone(_free(stored))
     entries = [
         replace(e, previous="") if e.key == (id, digest) and not _is_waiting(e) else e
         for e in ledger.entries
@@ -342,9 +361,12 @@ def _with(ledger: Ledger, moved: Mapping[str, Entry]) -> Ledger:
     return ledger.with_entries(e if _is_waiting(e) else moved.get(e.id, e) for e in ledger.entries)
 
 
-def _floored(ledger: Ledger, floor: int) -> Ledger:
-    """The Active version keeps the pods that it had when the other one began."""
-    active = ledger.active
-    if active is None or active.floor >= floor:
-        return ledger
-    return with_changed(ledger, [active], lambda e: replace(e, floor=floor))
+def _floored(ledger: Ledger, id: str, floor: int, room: int) -> Ledger:
+    """The Active version keeps ``floor`` pods, the named one ``room``; neither ever falls here."""
+
+    def floored(entry: Entry) -> Entry:
+        wanted = room if entry.id == id else floor if entry.phase is Phase.ACTIVE else 0
+        held_back = _is_waiting(entry) or entry.phase not in SCALED or wanted <= entry.floor
+        return entry if held_back else replace(entry, floor=wanted)
+
+    return ledger.with_entries(floored(entry) for entry in ledger.entries)

@@ -153,22 +153,43 @@ def test_the_active_version_keeps_its_pods_while_another_is_tried(scaling, where
     tree = tree_of(files_of(version="v1", **scaling))
     files = files_of(version="v2", **scaling)
     tree = tree_of(files, tree)
-    bare = manifests(tree)
     tree = do(tree, "advance", "v2", weight=10, floor=7)
     text = b"".join(manifests(tree).values()).decode()
     assert text.count(where) == 1, "of the Active version alone"
     settled(files, tree)
     tree = do(tree, "advance", "v2", weight=50, floor=3)
     assert ledger(tree).active.floor == 7, "it never falls while the rollout runs"
-    back = do(tree, "rollback", "v2")
-    assert ledger(back).active.floor == 0
-    assert {n: c for n, c in manifests(back).items() if n.endswith("scaling.yaml")} == {
-        n: c for n, c in bare.items() if n.endswith("scaling.yaml")
-    }
+    back = do(tree, "rollback", "v2", to="v1")
+    assert ledger(back).active.floor == 7, "its scaler has not seen all of the traffic yet"
     settled(files, back)
-    done = do(tree, "activate", "v2")
-    assert not any(entry.floor for entry in ledger(done).entries)
-    settled(files, done)
+    for end in (do(back, "settle", "v1"), do(back, "park", "v2")):
+        assert not any(entry.floor for entry in ledger(end).entries)
+        assert where not in b"".join(manifests(end).values()).decode()
+        settled(files, end)
+
+
+def test_a_version_gets_its_pods_before_the_traffic_and_keeps_them_beyond_the_rollout():
+    files, tree = after_two()
+    tree = do(tree, "prepare", "v2", room=5)
+    assert phases(tree) == {"v1": ("Active", 100), "v2": ("Starting", 0)}
+    assert tree[f"{UNIT}/kustomization.yaml"].count(b"replicas: 5") == 1
+    settled(files, tree)
+    tree = do(tree, "advance", "v2", weight=10, floor=4, room=6)
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (4, 6)
+    tree = do(tree, "activate", "v2")
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (0, 6)
+    settled(files, tree)
+    tree = do(tree, "settle", "v2")
+    assert b"replicas: 6" not in tree[f"{UNIT}/kustomization.yaml"]
+    settled(files, tree)
+
+
+def test_who_sleeps_is_woken_before_traffic_may_come_back():
+    _, tree = after_two()
+    tree = do(tree, "prepare", "v2", floor=3)
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (3, 0)
+    with pytest.raises(Refused):
+        do(tree, "prepare", "v9", room=1)
 
 
 def test_fewer_replicas_in_the_specs_wait_for_the_end_of_the_rollout():
