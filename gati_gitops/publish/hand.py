@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gati_gitops.repo.commit import Draft, Signature, Signer
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.retry import Retry
-from gati_gitops.repo.writer import Propose, Written, push_branch, write
+from gati_gitops.repo.writer import Propose, Still, Written, push_branch, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,13 @@ class Hand:
     clock: Callable[[], float] = time.time
 
     def write(
-        self, repository: Repository, propose: Propose, note_ref: str | None = None
+        self,
+        repository: Repository,
+        propose: Propose,
+        note_ref: str | None = None,
+        still: Still | None = None,
     ) -> Written:
-        """Put what is proposed onto the repository's branch."""
+        """Put what is proposed onto the repository's branch, while it may still be done."""
         return write(
             repository,
             propose,
@@ -33,6 +37,7 @@ class Hand:
             retry=self.retry,
             clock=self.clock,
             note_ref=note_ref,
+            still=still,
         )
 
     def push(

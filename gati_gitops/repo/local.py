@@ -7,6 +7,7 @@ only if it still is where we read it. Any git that runs at the same time honours
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pygit2
@@ -45,6 +46,12 @@ class Local:
 
     def seek(self, ref: str, commit: str) -> bool:
         return commit in self.git
+
+    def may_write(self) -> None:
+        for name in ("objects", "refs/heads"):
+            folder = Path(self.git.path or "", name)
+            if not os.access(folder, os.W_OK):
+                raise Outside(f"{folder} cannot be written", remedy="look at the rights on it")
 
     def renew(self) -> bool:
         return False

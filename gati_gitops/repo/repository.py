@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 import pygit2
 
-from gati_gitops.errors import Outside, Refused
+from gati_gitops.errors import GatiError, Outside, Refused
 from gati_gitops.repo.address import Address
 from gati_gitops.repo.clones import Clone
 from gati_gitops.repo.commit import read_commit
@@ -53,6 +53,9 @@ class Side(Protocol):
         Lost, Rejected, Unclear or a failure of the connection otherwise, going by the first move;
         those of the others that were refused are given back.
         """
+
+    def may_write(self) -> None:
+        """Find out whether we would be let in to write. Raises what stands in the way."""
 
     def renew(self) -> bool:
         """Throw away what was kept from earlier runs; False if there was nothing."""
@@ -128,6 +131,14 @@ class Repository:
     def deepen(self, commit: str) -> bool:
         """Bring a commit's parents, and more; False if there is no more to be had."""
         return self.side.deepen(commit)
+
+    def closed_to_us(self) -> str:
+        """Why nothing could be written now, in words; empty if it could, as far as one can see."""
+        try:
+            self.side.may_write()
+        except GatiError as error:
+            return error.message
+        return ""
 
     def renew(self) -> bool:
         """Throw away a kept clone that is damaged; False if there is none to blame."""

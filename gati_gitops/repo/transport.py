@@ -39,6 +39,7 @@ from gati_gitops.repo.steps import step
 
 _ALL = 2**31 - 1  # As Git says it: a depth beyond every history.
 _STEPS = (16, 256, 4096, _ALL)
+_PUSH = 1  # GIT_DIRECTION_PUSH
 
 
 class Server:
@@ -116,6 +117,12 @@ class Server:
             said = self.line.credentials.scrub(said)
             raise no_branch_moved(said, pushing.remark(), first.ref, address)
         return tuple(m for m in moves if pushing.answers.get(m.ref, "no answer") is not None)
+
+    def may_write(self) -> None:
+        """Open the conversation of a push, and leave: who may not push is told so right there."""
+        with self._speaking() as exchange:
+            remote = self._remote()
+            remote.connect(exchange, _PUSH, proxy=True)
 
     def renew(self) -> bool:
         self._listed = None

@@ -42,6 +42,8 @@ __all__ = [
 Propose = Callable[[Tip], Sequence[Draft]]
 """What should come on top of a tip. Asked again when the tip has moved; nothing ends the work."""
 Clock = Callable[[], float]
+Still = Callable[[], bool]
+"""Whether what was proposed may still be done; asked right before it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,15 @@ def write(
     retry: Retry | None = None,
     note_ref: str | None = None,
     clock: Clock = time.time,
+    still: Still | None = None,
 ) -> Written:
-    """Put what ``propose`` wants onto a branch, once; ``note_ref`` takes the notes of drafts."""
+    """Put what ``propose`` wants onto a branch, once; ``note_ref`` takes the notes of drafts.
+
+    What ``still`` says no to is not sent: it is proposed again, as if the race had been lost.
+    """
     hand = _Hand(author, committer or author, signer, clock)
-    return _Writing(repository, propose, branch, hand, retry or Retry(), note_ref).run()
+    still = still or (lambda: True)
+    return _Writing(repository, propose, branch, hand, retry or Retry(), note_ref, still).run()
 
 
 def push_branch(
@@ -148,6 +155,7 @@ class _Writing:
         hand: _Hand,
         retry: Retry,
         note_ref: str | None,
+        still: Still,
     ) -> None:
         self._repository = repository
         self._propose = propose
@@ -155,6 +163,7 @@ class _Writing:
         self._hand = hand
         self._retry = retry
         self._note_ref = note_ref
+        self._still = still
         self._sent: list[_Chain] = []
         """What a server has got, and may have applied."""
         self._final: GatiError | None = None
@@ -184,7 +193,8 @@ class _Writing:
         if self._final:
             raise self._final
         again = [chain for chain in self._sent if chain.base == tip.commit]
-        chain = again[0] if again else self._make(tip)
+        # one of them at most can get in: both want to move the branch from the same commit
+        chain = again[0] if again and self._still() else self._make(tip)
         if chain is None:
             return Written((), tip.commit, attempt)
         self._push(tip, chain)
@@ -217,6 +227,8 @@ class _Writing:
     def _push(self, tip: Tip, chain: _Chain) -> None:
         move = Move(f"{HEADS}{tip.branch}", chain.base, chain.commits[-1])
         step("before-swap")
+        if not self._still():
+            raise Lost("what was to be written rests on what is too old by now", remedy="run again")
         try:
             left = self._repository.side.swap(move, *self._note_moves(chain.notes))
         except Unclear as error:

@@ -307,3 +307,50 @@ def test_notes_that_are_refused_for_a_moment_are_sent_again(place):
         written = write(repository, noted("one"), author=US, note_ref=NOTES, retry=hasty())
     assert written.tip == place.tip()
     assert show(place, written.tip) == "about one"
+
+
+# -- what may not be done any more -----------------------------------------------------------------
+
+
+def test_what_is_too_old_is_proposed_again_and_never_sent(places):
+    place = places("path")
+    asked, still = [], iter([False, True])
+
+    def propose(tip):
+        asked.append(tip.commit)
+        return [Draft({"base/a.yaml": b"%d\n" % len(asked)}, "Write\n")]
+
+    with place.open() as repository:
+        done = write(repository, propose, author=US, retry=hasty(), still=lambda: next(still))
+    assert len(asked) == 2 and done.attempts == 2
+    assert place.git("show", "main:base/a.yaml") == "2"
+    assert place.subjects() == ["By a person", "Write"]
+
+
+def test_what_may_never_be_done_leaves_nothing(places):
+    place = places("path")
+    with place.open() as repository, pytest.raises(Outside, match="too old"):
+        write(
+            repository,
+            lambda _: [Draft({"base/a.yaml": b"1\n"}, "Write\n")],
+            author=US,
+            retry=hasty(),
+            still=lambda: False,
+        )
+    assert place.subjects() == ["By a person"]
+
+
+@pytest.mark.parametrize("road", ["path", "http", "https", "ssh"])
+def test_whether_we_may_write_is_found_out_without_writing(place):
+    with place.open() as repository:
+        repository.tip()
+        assert repository.closed_to_us() == ""
+    assert place.subjects() == ["By a person"]
+
+
+def test_who_may_not_write_is_told_so(places):
+    place = places("http")
+    place.git("config", "http.receivepack", "false")
+    with place.open() as repository:
+        repository.tip()
+        assert repository.closed_to_us() != ""
