@@ -1,0 +1,58 @@
+"""Many schedules on all cores; the sum does not depend on how many there are."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+
+from tests.simulator.rules import rules_named
+from tests.simulator.schedule import run
+from tests.simulator.tally import Sum
+
+PART = 250
+
+
+def some(task):
+    """Play a part of the schedules."""
+    seed, first, last, name = task
+    decide = rules_named(name)
+    found = Sum()
+    for number in range(first, last):
+        found.add(run(seed, number, decide))
+    return found
+
+
+def all_of(seed, schedules, name, processes, *, quiet=False):
+    """Play schedules 0 to ``schedules``."""
+    tasks = [
+        (seed, first, min(first + PART, schedules), name) for first in range(0, schedules, PART)
+    ]
+    total, began = Sum(), time.monotonic()
+    if processes == 1:
+        for task in tasks:
+            total += some(task)
+            tell(name, total, schedules, began, quiet)
+    else:
+        with multiprocessing.get_context("fork").Pool(processes) as pool:
+            for part in pool.imap_unordered(some, tasks):
+                total += part
+                tell(name, total, schedules, began, quiet)
+    if not quiet:
+        print(file=sys.stderr)
+    return total
+
+
+def tell(name, total, schedules, began, quiet):
+    if quiet:
+        return
+    past = time.monotonic() - began
+    left = past / total.schedules * (schedules - total.schedules)
+    line = (
+        f"{name}: {total.schedules:,} of {schedules:,}, {total.unsafe:,} unsafe,"
+        f" {past:.0f} s, {left:.0f} s left"
+    )
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+    elif total.schedules % (schedules // 10 or 1) < PART:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,265 @@
+"""One schedule: a world is made, something goes wrong, the job does its work, and it is judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gati_gitops.decide.clocks import UnitClock, VersionClock
+from gati_gitops.ledger.model import Phase
+from tests.simulator.clients import Clients
+from tests.simulator.delivery import Engine
+from tests.simulator.dice import dice_of
+from tests.simulator.job import Job
+from tests.simulator.people import released
+from tests.simulator.place import Place
+from tests.simulator.pods import Deployment, Nature
+from tests.simulator.setup import Setup
+from tests.simulator.stories import (
+    FIXED,
+    IDS,
+    NAMES,
+    ONE,
+    SCALED,
+    STORIES,
+    TO_ZERO,
+    beginning,
+    manifest_of,
+    policy_of,
+    rules_of,
+)  # fmt: skip
+from tests.simulator.trouble import Trouble
+from tests.simulator.world import START, World
+
+HORIZON = 1000.0
+"""Seconds after which a schedule ends undecided."""
+NATURES = (
+    (0.56, "good"), (0.14, "bad"), (0.05, "slow"), (0.04, "poor"), (0.06, "crash"),
+    (0.03, "image"), (0.04, "never"), (0.04, "late crash"), (0.04, "slow start"),
+)  # fmt: skip
+
+BEFORE = {
+    Phase.ACTIVE: Phase.ACTIVE, Phase.CANARY: Phase.STARTING, Phase.DRAINING: Phase.ACTIVE,
+    Phase.PARKED: Phase.DRAINING, Phase.REJECTED: Phase.CANARY,
+}  # fmt: skip
+"""The phase that a version had when the job last looked."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one schedule."""
+
+    number: int
+    story: str
+    decided: bool
+    unsafe: list[tuple[str, str]]
+    costs: Counter[str]
+    faults: tuple[str, ...]
+    moves: Counter[str]
+    rollbacks: list[float]
+    passes: int
+    told: list[str] = field(default_factory=list)
+
+
+def run(seed, number, decide: Callable, *, tells=False) -> Result:
+    """Play one schedule."""
+    return Play(seed, number, decide, tells).played()
+
+
+class Play:
+    """Everything of one schedule, drawn and set in motion."""
+
+    def __init__(self, seed, number, decide, tells):
+        dice = self.dice = dice_of(seed, number)
+        self.number = number
+        self.horizon = HORIZON
+        self.held = False
+        self.expected = False
+        """Whether a person is about to do something."""
+        self.decide = decide
+        self.story = story = dice.drawn([(story.share, story) for story in STORIES])
+        self.scaling = dice.drawn(((0.5, FIXED), (0.2, ONE), (0.18, SCALED), (0.12, TO_ZERO)))
+        if story.name not in ("drain", "parked") and self.scaling is TO_ZERO:
+            self.scaling = SCALED
+        self.calm = dice.chance(0.1)
+        self.subject = IDS.index(story.subject)
+        count = min(len(story.phases) + 1, len(IDS))
+        self.world = World(dice, story, NAMES[:count], IDS[:count], self.natures(), tells=tells)
+        self.world.committed = self.committed
+        grace, step = dice.pick((45, 60, 60, 80)), dice.pick((45, 60))
+        sends = story.strategy in ("canary", "blue-green") and dice.chance(0.1)
+        self.rules = rules_of(story.strategy, grace, step, 5 if sends else 0)
+        self.faults: list[str] = []
+        self.sites = [self.place("east")]
+        if dice.chance(0.06):
+            self.sites.append(self.place("west"))
+            one, other = self.sites
+            other.sibling = one
+            if dice.chance(0.5):
+                other.standby = True
+                other.set_rate(0.0)
+            else:
+                one.sibling = other
+        self.jobs = []
+        for site in self.sites:
+            self.jobs.append(Job(site, decide))
+            if dice.chance(0.9):
+                self.jobs[-1].clock = self.remembered(site)
+            self.jobs[-1].start(dice.between(1, 30))
+            site.every = self.jobs[-1].every
+            if not self.calm and dice.chance(0.06):
+                self.jobs.append(Job(site, decide, "other job"))
+                self.jobs[-1].start(dice.between(1, 30))
+                self.faults.append("two jobs")
+
+    def natures(self):
+        """How the releases are; what serves already is good."""
+        dice = self.dice
+        found = {}
+        for index, id in enumerate(IDS):
+            for digest in "ab":
+                kind = "good"
+                new = self.story.ends != ("Removed",) and index == self.subject
+                if new or digest == "b" or index > self.subject:
+                    kind = dice.drawn(NATURES)
+                found[index, f"{id}-{digest}"] = nature(dice, kind)
+        if self.story.name == "return":
+            found[0, "v1-a"] = nature(dice, "good")
+        return found
+
+    def place(self, name):
+        dice, story, world = self.dice, self.story, self.world
+        setup = Setup(dice, story, HORIZON, self.rules, calm=self.calm)
+        stored = beginning(story, self.scaling, name)
+        world.now = START - setup.span - 1.0
+        site = Place(world, name, setup, stored, policy_of(story.strategy), self.rules)
+        manifest = manifest_of(stored, 0)
+        site.engine = Engine(site, manifest)
+        self.settle(site, manifest, stored)
+        world.now = START
+        if not self.calm:
+            trouble = Trouble(self, site)
+            trouble.draw()
+            self.faults += trouble.names
+            self.expected |= any(name.startswith("person") for name in trouble.names)
+        clients = Clients(site, story, HORIZON)
+        clients.begin()
+        self.faults += [*setup.names, *clients.names]
+        site.faulty = any(not name.startswith("client") for name in self.faults)
+        return site
+
+    def settle(self, site, manifest, stored):
+        """The cluster as it was before: what the ledger says, and history to look back on."""
+        world, dice = self.world, self.dice
+        site.live_weights = dict(manifest.weights)
+        site.live_pins, site.live_gone = manifest.pins, manifest.gone
+        site.pins, site.gone = manifest.pins, manifest.gone
+        recent = dice.chance(0.7)
+        for index, name in enumerate(world.names):
+            want = manifest.deployments.get(name)
+            share = manifest.weights.get(name, 0)
+            site.weights[index] = share
+            site.shown_since[index] = START if recent else world.now
+            site.flow_until[index] = START if recent and not share else world.now
+            entry = stored.ledger.live(IDS[index])
+            if want is None:
+                continue
+            deployment = site.deployments[index] = Deployment(site, index, want)
+            if entry.phase is Phase.STARTING:
+                world.at(0.0, deployment.settle)
+                deployment.since = START
+                continue
+            for _ in range(deployment.desired or (0 if want.parked else 1)):
+                pod = site.new_pod(index, want.release)
+                pod.created -= 500.0
+                pod.restarted = pod.created
+                pod.base = [float(dice.pick((200, 3000))), 0.0, 0.0, 0.0]
+                pod.ready = True
+                deployment.pods.append(pod)
+                deployment.ever_ready = True
+            if want.owned and not want.parked:
+                deployment.desired = len(deployment.pods)
+            for gate in site.gates:
+                gate.base[3 * index] = 500.0
+
+    def remembered(self, site):
+        """What a job knows that has been there all the time: what each version was before."""
+        versions = {}
+        for entry in site.stored.ledger.entries:
+            was = BEFORE.get(entry.phase)
+            if was is not None:
+                known = VersionClock(phase=str(was), known=START - 500.0, since=START - 500.0)
+                versions[f"{entry.id}@{entry.digest}"] = known
+        return UnitClock("before", versions, START - 20.0)
+
+    # -- the end
+
+    def committed(self, site):
+        """Whether the story has come to its end."""
+        if site is not self.sites[0]:
+            return
+        if self.ended(site):
+            self.world.later(40.0, self.finish)
+        elif site.stored.ledger.hold and not self.held:
+            self.held = True
+            if self.dice.chance(0.6):
+                self.world.later(self.dice.between(20, 120), released, site)
+            elif not self.expected:
+                self.world.later(60.0, self.give_up)
+        elif not site.stored.ledger.hold:
+            self.held = False
+
+    def give_up(self):
+        """Nobody will release it: nothing can happen any more."""
+        site = self.sites[0]
+        if site.stored is not None and site.stored.ledger.hold:
+            self.world.ended = True
+
+    def ended(self, site):
+        if site.stored is None:
+            return True
+        entry = site.stored.ledger.live(self.story.subject)
+        return entry is not None and entry.phase.value in self.story.ends
+
+    def finish(self):
+        if self.ended(self.sites[0]):
+            self.world.ended = True
+
+    def played(self) -> Result:
+        world = self.world
+        world.run(HORIZON)
+        moves: Counter[str] = Counter()
+        for site in self.sites:
+            moves += site.moves
+        return Result(
+            self.number,
+            self.story.name,
+            self.ended(self.sites[0]),
+            world.watch.unsafe,
+            world.watch.costs,
+            tuple(self.faults),
+            moves,
+            world.watch.rollbacks,
+            sum(job.passes for job in self.jobs),
+            world.told,
+        )
+
+
+def nature(dice, kind) -> Nature:
+    match kind:
+        case "good":
+            missed = 0.02 if dice.chance(0.3) else 0.0
+            return Nature(
+                kind, slow=dice.pick((0.0, 0.005)), missed=missed, start=dice.between(3, 25)
+            )
+        case "bad":
+            return Nature(kind, errors=dice.between(0.25, 1.0))
+        case "poor":
+            return Nature(kind, errors=dice.between(0.03, 0.12))
+        case "slow":
+            return Nature(kind, slow=dice.between(0.3, 0.9))
+        case "slow start":
+            return Nature(kind, start=dice.between(40, 200))
+        case _:
+            return Nature(kind, start=dice.between(3, 20))

@@ -1,0 +1,114 @@
+"""What kind of world a schedule has: how it is built, and what will go wrong in it.
+
+Everything is drawn before the first second. A fault has a time; most worlds have several, some have
+none, and the rates are hostile: what takes a year to meet in a quiet cluster is met every few
+schedules here.
+"""
+
+from __future__ import annotations
+
+from tests.simulator.scraped import BELOW, DEAD, GAP, INF, LEAK, NAN, RENAMED, TWICE
+from tests.simulator.world import START
+
+SCRAPE_FAULTS = (
+    (0.26, GAP), (0.22, DEAD), (0.14, RENAMED), (0.1, NAN), (0.06, INF), (0.06, LEAK),
+    (0.06, BELOW), (0.1, TWICE),
+)  # fmt: skip
+
+
+class Setup:
+    """The dials of one cluster."""
+
+    def __init__(self, dice, story, horizon, rules, *, calm=False):
+        self.dice = dice
+        self.scrape = 15.0 if dice.chance(0.7) else dice.pick((10.0, 20.0))
+        self.gateways = 2 if dice.chance(0.2) else 1
+        self.gateway_split = 0.5 if self.gateways == 2 else 1.0
+        self.edge = not dice.chance(0.06)
+        self.gauge = dice.chance(0.8)
+        self.edge_active = dice.chance(0.6) or (not self.gauge and dice.chance(0.8))
+        self.engine_known = not dice.chance(0.04)
+        self.rules = rules
+        self.span = rules.grace + 4 * self.scrape
+        self.names: list[str] = []
+        self.targets: list[tuple[object, object, str, float, float]] = []
+        self.blind: list[tuple[str, float, float]] = []
+        """When the metric server or the API server does not answer as it should."""
+        self.slow_programming = 0.0
+        self.discovery = dice.between(5, 25) if dice.chance(0.3) else 0.0
+        """How long it takes until a new pod is scraped at all."""
+        if not calm and dice.chance(0.75):
+            self.scraping(dice, story, horizon)
+        if not calm and dice.chance(0.35):
+            self.asking(dice, horizon)
+        if not calm and dice.chance(0.08):
+            self.slow_programming = dice.between(20, 90)
+            self.names.append("slow gateway")
+
+    def time(self, horizon, most=0.7):
+        return START + self.dice.between(-self.span, horizon * most)
+
+    def scraping(self, dice, story, horizon):
+        """Faults of single targets, of all of one version, or of everything."""
+        for _ in range(1 if dice.chance(0.6) else 2):
+            kind = dice.drawn(SCRAPE_FAULTS)
+            start = self.time(horizon)
+            long = dice.chance(0.25)
+            end = start + (dice.between(100, 2 * horizon) if long else dice.between(5, 100))
+            whom = dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
+            one = dice.pick((1, 2, 3)) if dice.chance(0.5) else None
+            if whom == "subject":
+                target = int(story.subject[1:]) - 1
+            elif whom == "other":
+                target = int(story.target[1:]) - 1
+            else:
+                target = whom
+            if target == "gateway":
+                one = 0 if dice.chance(0.5) else None
+                if kind in (RENAMED, TWICE):
+                    kind = GAP
+            self.targets.append((target, one, kind, start, end))
+            self.names.append(f"{kind} {whom}{'' if one is None else ' (one)'}")
+
+    def asking(self, dice, horizon):
+        """Faults of whole answers."""
+        kinds = (
+            "metrics error", "metrics partial", "metrics frozen", "metrics late", "metrics empty",
+            "metrics one partial", "api error", "route missing", "references missing",
+            "engine missing", "far clock",
+        )  # fmt: skip
+        for _ in range(1 if dice.chance(0.7) else 2):
+            kind = dice.pick(kinds)
+            start = self.time(horizon)
+            end = start + dice.between(10, 150)
+            self.blind.append((kind, start, end))
+            self.names.append(kind)
+
+    def faults_of(self, target, number):
+        """The scrape faults of one pod or gateway pod."""
+        if not self.targets:
+            return ()
+        found = []
+        for whom, one, kind, start, end in self.targets:
+            hit = whom == target or (whom == "all" and target != "gateway")
+            if whom == "all" and target == "gateway" and kind in (GAP, DEAD):
+                hit = True
+            if hit and (one is None or one % 2 == number % 2):
+                found.append((kind, start, end))
+        return tuple(found)
+
+    def blinded(self, at):
+        return {kind for kind, start, end in self.blind if start <= at < end}
+
+    def frozen_at(self, at):
+        """When a metric server stopped that answers as if nothing was."""
+        for kind, start, end in self.blind:
+            if kind == "metrics frozen" and start <= at < end:
+                return start
+        return at
+
+    def programs(self):
+        """How long the gateway takes to follow its route."""
+        if self.slow_programming:
+            return self.slow_programming * self.dice.between(0.3, 1)
+        return self.dice.between(0.5, 6)

@@ -1,0 +1,270 @@
+"""Who knows the truth: holds every decision against what was really so.
+
+A decision rests on a look. The truth of that moment is kept beside it, and when the decision is
+written the watch asks whether it kept what the rules promise. It also hears of every request that met
+nobody. What it finds is unsafe, or one of the costs that the rules name and count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from gati_gitops.decide.verdict import Move, Verdict
+from gati_gitops.ledger.model import WEIGHTED, Phase
+
+HARM = frozenset(
+    (
+        "flow to nobody", "given to nobody", "parked in use", "parked though named", "cut",
+        "removed in use",
+    )
+)  # fmt: skip
+"""A request that a version would have served meets nobody, or may; the rest are broken rules."""
+ALWAYS = (Verdict.ROLLBACK, Verdict.HOLD, Verdict.REVIVE, Verdict.ABSORB, Verdict.RETURN)
+"""What may happen in a frozen window."""
+
+
+@dataclass(slots=True)
+class Truth:
+    """How it really was at the moment of a look."""
+
+    at: float
+    ready: list[int]
+    weights: dict[int, int]
+    live: dict[str, int]
+    shown: list[float]
+    served: list[float]
+    suspended: bool
+    referenced: frozenset[int]
+    annotated: str
+    frozen: str
+    cannot_write: str
+    rate: float
+
+
+class Watch:
+    """Collects what is unsafe, and what it cost."""
+
+    def __init__(self, world):
+        self.world = world
+        self.unsafe: list[tuple[str, str]] = []
+        self.costs: Counter[str] = Counter()
+        self.rollbacks: list[float] = []
+        """Of releases that are clearly bad: how many intervals it took."""
+
+    def bad(self, kind, text):
+        self.unsafe.append((kind, text))
+        self.world.say(f"UNSAFE {kind}: {text}")
+
+    # -- requests
+
+    def flow_meets_nobody(self, site, index):
+        """Requests that name no version are given to one that has no ready pod."""
+        world = self.world
+        deployment = site.deployments.get(index)
+        if site.by_hand:
+            return
+        gone = deployment is None or deployment.want.parked
+        retiring = site.stored is None or site.stored.ledger.retiring
+        if gone and retiring:
+            self.costs["requests to a unit that has retired"] += 1
+        elif gone:
+            self.bad("flow to nobody", f"{world.ids[index]} has a share and was taken away")
+        elif not deployment.ever_ready and index in site.raised_by_job:
+            self.bad("flow to nobody", f"{world.ids[index]} has a share and was never ready")
+        else:
+            self.costs["requests to pods that failed by themselves"] += 1
+
+    def call_meets_nobody(self, site, call):
+        deployment = site.deployments.get(call.index)
+        if call.met == "tombstone":
+            self.costs["calls to what was removed"] += 1
+        elif deployment is None or deployment.want.parked:
+            self.costs["calls to what was parked"] += 1
+        else:
+            self.costs["calls to pods that failed by themselves"] += 1
+
+    def call_is_cut(self, site, call, by_us):
+        if not by_us:
+            self.costs["calls cut by failing pods"] += 1
+            return
+        look = site.park_look[call.index]
+        if look and _seen(site, call, call.began, look):
+            self.bad("cut", f"a request to {self.world.ids[call.index]} was open, and was cut")
+        else:
+            self.costs["calls cut that began after the look"] += 1
+
+    # -- decisions
+
+    def truth(self, site, around):
+        site.count_flow()
+        if site.current:
+            for index, share in site.weights.items():
+                if share and not site.seen_since[index]:
+                    site.seen_since[index] = self.world.now
+        ready = [0] * self.world.versions
+        for index, deployment in site.deployments.items():
+            ready[index] = sum(pod.ready for pod in deployment.pods)
+        return Truth(
+            self.world.now,
+            ready,
+            dict(site.weights),
+            dict(site.live_weights),
+            list(site.shown_since),
+            list(site.served),
+            bool(site.engine.stopped(self.world.now)),
+            frozenset(site.references),
+            site.annotated,
+            around.frozen,
+            around.cannot_write,
+            site.rate,
+        )
+
+    def decided(self, site, move: Move, before, after, truth: Truth):
+        """A decision was written."""
+        ledger = before.ledger
+        if after is not None:
+            self.numbers(ledger, after.ledger)
+        index = self.world.ids.index(move.version) if move.version else -1
+        if ledger.hold and move.verdict is not Verdict.ABSORB:
+            self.bad("moved though held", f"{move.verdict} {move.version}")
+        if (truth.frozen or truth.annotated) and move.verdict not in ALWAYS:
+            self.bad("moved though frozen", f"{move.verdict} {move.version}")
+        if after is not None and move.verdict is not Verdict.ABSORB:
+            self.given(site, ledger, after.ledger, truth)
+        match move.verdict:
+            case Verdict.ADVANCE | Verdict.ACTIVATE:
+                self.tried(site, move, index, ledger, truth)
+            case Verdict.ROLLBACK:
+                self.left(site, index, ledger, truth)
+            case Verdict.PARK:
+                self.parked(site, index, ledger, truth)
+                site.park_look[index] = truth.at
+                site.park_committed[index] = self.world.now
+            case Verdict.REVIVE:
+                site.park_look[index] = 0.0
+            case Verdict.REMOVE if ledger.live(move.version).phase is not Phase.REMOVED:
+                self.removed(site, index, truth)
+            case Verdict.RETIRE:
+                for entry in ledger.deployed:
+                    self.removed(site, self.world.ids.index(entry.id), truth)
+
+    def numbers(self, before, after):
+        if after.seq <= before.seq:
+            self.bad("seq", f"{before.seq} became {after.seq}")
+        total = sum(entry.weight for entry in after.entries)
+        if total != 100 and not (total == 0 and (after.retiring or not after.active)):
+            self.bad("weights", f"they sum to {total}")
+        if any(entry.weight and entry.phase not in WEIGHTED for entry in after.entries):
+            self.bad("weights", "a version has a share that its phase does not allow")
+
+    def given(self, site, before, after, truth):
+        """Who gets more than it had must have had a ready pod."""
+        for entry in after.entries:
+            old = before.live(entry.id)
+            if entry.phase is Phase.PENDING or entry.weight <= (old.weight if old else 0):
+                continue
+            index = self.world.ids.index(entry.id)
+            site.raised_by_job.add(index)
+            if not truth.ready[index]:
+                self.bad("given to nobody", f"{entry.id} had no ready pod at the look")
+            if old is not None and old.barred and entry.phase is not Phase.ACTIVE:
+                self.bad("rejected", f"{entry.id} was rejected and got weight")
+
+    def tried(self, site, move, index, ledger, truth):
+        """More traffic needs the last step shown for its time, with its requests seen."""
+        rules, entry = site.rules, ledger.live(move.version)
+        names = self.world.names
+        declared = {names[self.world.ids.index(e.id)]: e.weight for e in ledger.entries if e.weight}
+        live = {name: weight for name, weight in truth.live.items() if weight}
+        if live != declared:
+            self.bad("advanced blindly", f"the route had {live}, the ledger {declared}")
+        if truth.suspended:
+            self.bad("advanced blindly", "the engine was suspended")
+        if truth.cannot_write:
+            self.bad("advanced blindly", "the job could not have rolled back")
+        active = ledger.active
+        if active is not None and not truth.ready[self.world.ids.index(active.id)]:
+            self.bad("advanced blindly", "the Active version had no ready pod")
+        if site.rules.strategy != "canary" or not entry.weight or site.standby:
+            return
+        lasted = truth.at - truth.shown[index]
+        if lasted < rules.step_for - 1:
+            self.bad("hasty", f"{move.version} was at {entry.weight} for {lasted:.0f} s")
+        if truth.served[index] < rules.min_requests - 2:
+            self.bad("without data", f"{move.version} had served {truth.served[index]:.0f}")
+        weight = 100 if move.verdict is Verdict.ACTIVATE else move.weight
+        if weight not in rules.steps or any(entry.weight < s < weight for s in rules.steps):
+            self.bad("hasty", f"{move.version} went from {entry.weight} to {weight}")
+
+    def left(self, site, index, ledger, truth):
+        """A version is judged bad: it must be."""
+        entry = ledger.entries and ledger.live(self.world.ids[index])
+        planned = site.stored_before.plan.version(entry.id, entry.digest)
+        nature = self.world.natures[index, planned.release]
+        if nature.good and (site.name, index) not in self.world.shaken:
+            self.bad("false rollback", f"{entry.id} was well")
+        if nature.kind in ("bad", "slow") and entry.weight and truth.rate and not site.faulty:
+            took = truth.at - site.seen_since[index]
+            self.rollbacks.append(took / max(site.rules.interval, site.every))
+
+    def parked(self, site, index, ledger, truth):
+        """What goes must have been left alone for as long as the rules promise."""
+        id, rules, at = self.world.ids[index], site.rules, truth.at
+        entry = ledger.live(id)
+        if truth.weights.get(index) and not ledger.retiring:
+            self.bad("parked in use", f"the gateway gave {id} {truth.weights[index]}")
+        if index in truth.referenced:
+            self.bad("parked in use", f"somebody names the Service of {id}")
+        quiet = at - site.flow_until[index]
+        if truth.weights.get(index) and truth.rate:
+            quiet = 0.0
+        if quiet < rules.grace - 1:
+            self.bad("parked in use", f"{id} had requests {quiet:.0f} s before")
+        for call in site.calls:
+            if call.index == index and call.met in ("served", "nobody"):
+                self.quiet(site, call, at, rules)
+        if not entry.barred and not ledger.retiring:
+            left = at - truth.shown[index]
+            if left < rules.rollback_for - 1:
+                self.bad("way back", f"{id} was the way back, {left:.0f} s after it was left")
+
+    def quiet(self, site, call, at, rules):
+        id = self.world.ids[call.index]
+        if call.began > at:
+            return
+        if call.ended > at:
+            if _seen(site, call, call.began, at):
+                self.bad("parked in use", f"a request to {id} was open")
+        elif _seen(site, call, call.ended, at):
+            ago = at - call.ended
+            if ago < rules.grace - 1:
+                self.bad("parked in use", f"{id} was called {ago:.0f} s before")
+            named = call.stray and call.began > site.shown_since[call.index] + rules.grace
+            if named and ago < rules.idle_for - 1:
+                self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
+
+    def removed(self, site, index, truth):
+        """What is removed was called by nobody while it was parked."""
+        id, at = self.world.ids[index], truth.at
+        since = max(site.park_committed[index], at - site.rules.park_for)
+        for call in site.calls:
+            if (
+                call.index == index
+                and call.gate is not None
+                and since < call.began < at
+                and _seen(site, call, call.began, at)
+            ):
+                self.bad("removed in use", f"{id} was called {at - call.began:.0f} s before")
+        if truth.weights.get(index) and truth.rate and not self.world.story.retired:
+            self.bad("removed in use", f"{id} had a share")
+
+
+def _seen(site, call, moment, at):
+    """Whether the rules can have known of it: it was scraped, or should have been by then."""
+    if moment <= at - 2 * site.setup.scrape:
+        return True
+    pod, gate = call.pod, call.gate
+    if pod is not None and pod.saw(moment, at):
+        return True
+    return gate is not None and site.setup.edge and gate.saw(moment, at)
