@@ -18,7 +18,7 @@ from gati_gitops.observe.prometheus_answer import Gapped, Raw, matrix, number, r
 from gati_gitops.observe.prometheus_edge import Edges
 from gati_gitops.observe.prometheus_pods import Answers, Found, Pods, place_of
 from gati_gitops.observe.prometheus_query import NAMED, bounds, exactly, one_of, present, samples
-from gati_gitops.observe.wanted import SCRAPE, Deployed, Wanted, deployed, scrape_of
+from gati_gitops.observe.wanted import SCRAPE, Deployed, Telemetries, Wanted, deployed, scrape_of
 from gati_gitops.output import UnitKey
 from gati_gitops.spec.metrics import MetricSource
 
@@ -26,8 +26,6 @@ SKEW = 30.0
 """Seconds by which clocks may differ."""
 REQUESTS = "gati_http_requests_total"
 DURATIONS = "gati_http_request_duration_seconds_bucket"
-
-Telemetries = Mapping[UnitKey, Mapping[str, Telemetry | Missing]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
+from gati_gitops.decide.observation import Live, Missing, Telemetry
 from gati_gitops.decide.rules import Rules
 from gati_gitops.ledger.model import DEPLOYED, Entry
 from gati_gitops.ledger.stored import Stored, recovered
@@ -60,3 +62,20 @@ def scrape_of(stored: Stored) -> float:
     """Seconds between two scrapes of a unit's pods, as it was planned."""
     scraped = stored.plan.scraped
     return float(scraped.interval) if scraped is not None else SCRAPE
+
+
+Lives = Mapping[UnitKey, Live | Missing]
+Telemetries = Mapping[UnitKey, Mapping[str, Telemetry | Missing]]
+"""By unit, and by name of version object."""
+
+
+class LiveSource(Protocol):
+    """Who looks at the objects of a cluster."""
+
+    def look(self, wanted: Wanted, /) -> Lives | Missing: ...
+
+
+class MetricsSource(Protocol):
+    """Who looks at what a cluster measures."""
+
+    def look(self, wanted: Wanted, /) -> Telemetries | Missing: ...

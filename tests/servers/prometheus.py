@@ -133,7 +133,7 @@ class RealPrometheus:
         self.pods = Pods()
         self.publish()
         self._process = started(5, self._start)
-        self.wait(lambda: self._ready())
+        self.wait(self._ready)
 
     def pod(self, name: str, **labels: str) -> Pod:
         return self.pods.add(Pod(name, labels))
