@@ -97,6 +97,8 @@ class EdgeSeries:
     """Requests that are open; not every gateway counts them by version."""
     up: tuple[Series, ...]
     """Whether scrapes of the gateway's pods succeeded."""
+    scrape: float = 0.0
+    """Seconds between two scrapes of the gateway; 0: as often as pods are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,22 +34,17 @@ class Counts:
     asked: Names | None = None
     """Expressions that the label matches for one version, where that is not its names."""
 
-    def matchers(self, wanted: Iterable[Deployed]) -> list[list[str]]:
-        """Selectors for these versions: one for each way that the label may be spelled."""
+    def matchers(self, wanted: Iterable[tuple[Deployed, frozenset[str]]]) -> list[list[str]]:
+        """Selectors for versions and their names, one for each way the label may be spelled."""
         expressions: set[str] = set()
-        for deployed in wanted:
-            expressions |= self._expressions(deployed)
+        for deployed, names in wanted:
+            expressions |= self.asked(deployed) if self.asked else set(map(literal, names))
             if len(expressions) > NAMED:
                 expressions = {self.ours}
                 break
         spelled = [self.label, *([f"exported_{self.label}"] if self.label in _CLASHING else [])]
         fixed = exactly(dict(self.where))
         return [[*fixed, like(name, "|".join(sorted(expressions)))] for name in spelled]
-
-    def _expressions(self, deployed: Deployed) -> frozenset[str]:
-        if self.asked is not None:
-            return self.asked(deployed)
-        return frozenset(literal(name) for name in self.names(deployed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,18 @@ from dataclasses import dataclass
 
 from gati_gitops.decide.observation import Gap, Missing, Telemetry, Window
 from gati_gitops.observe.http import Client, NotAnswered
-from gati_gitops.observe.prometheus_answer import Gapped, Raw, matrix, number, read
+from gati_gitops.observe.prometheus_answer import Gapped, Raw, groups, matrix, number, read
 from gati_gitops.observe.prometheus_edge import Edges
 from gati_gitops.observe.prometheus_pods import Answers, Found, Pods, place_of
-from gati_gitops.observe.prometheus_query import NAMED, bounds, exactly, one_of, present, samples
+from gati_gitops.observe.prometheus_query import (
+    NAMED,
+    bounds,
+    exactly,
+    one_of,
+    present,
+    samples,
+    selector,
+)
 from gati_gitops.observe.wanted import SCRAPE, Deployed, Telemetries, Wanted, deployed, scrape_of
 from gati_gitops.output import UnitKey
 from gati_gitops.spec.metrics import MetricSource
@@ -112,7 +120,7 @@ class _Look:
         edges = Edges(
             self._versions,
             self._source.evidence,
-            self._samples,
+            self,
             self._source.replica_label or "",
             self._client.name,
         )
@@ -180,17 +188,27 @@ class _Look:
         mine = one_of("gati_unit", units) if len(units) <= NAMED else present("gati_unit")
         gauge = self._source.evidence.in_flight
         return Answers(
-            self._samples("up", [mine]),
-            self._samples(REQUESTS, [mine]),
-            self._samples(DURATIONS, [mine, one_of("le", bounds(self._wanted.bounds))]),
-            self._samples(gauge, [mine]) if gauge is not None else (),
+            self.samples("up", [mine]),
+            self.samples(REQUESTS, [mine]),
+            self.samples(DURATIONS, [mine, one_of("le", bounds(self._wanted.bounds))]),
+            self.samples(gauge, [mine]) if gauge is not None else (),
         )
 
-    def _samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]:
+    def samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]:
+        """All samples of a metric in the window."""
         query = samples(metric, [*exactly(self._source.labels), *matchers], self._wanted.window)
         found = matrix(self._query(query, self._at), self._client, self._source.max_series)
         self.series += len(found)
         return found
+
+    def places(self, metric: str, matchers: Sequence[str]) -> set[tuple[str, str]]:
+        """Job and namespace of whoever shows a metric at all."""
+        shown = selector(metric, [*exactly(self._source.labels), *matchers])
+        said = self._query(f"group by (job, namespace) ({shown})", self._at)
+        return {
+            (found.get("job", ""), found.get("namespace", ""))
+            for found in groups(said, self._client)
+        }
 
     def _query(self, query: str, at: float | None = None) -> object:
         form = {

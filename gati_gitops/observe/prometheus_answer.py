@@ -92,6 +92,16 @@ def number(said: Any, client: Client, kind: str) -> float | None:
         raise Gapped(Gap.ERROR, "its answer holds something else than a number") from None
 
 
+def groups(said: Any, client: Client) -> list[Mapping[str, str]]:
+    """The labels of the elements of an answer. Raises Gapped."""
+    result = _result(said, "vector")
+    refuse_partial(said, client)
+    try:
+        return [dict(item["metric"]) for item in result]
+    except (KeyError, TypeError, ValueError):
+        raise Gapped(Gap.ERROR, "its answer holds something else than labels") from None
+
+
 def refuse_partial(said: Any, client: Client) -> None:
     """An answer with warnings may lack something, and nobody can say what."""
     words = [*(said.get("warnings") or ()), *(said.get("infos") or ())]

@@ -1,14 +1,17 @@
 """What gateways counted, sorted to the versions it is of.
 
-A gateway makes a series with the first request, so a version that none has come for has no series:
-that is shown as none beside the proof that the gateway was looked at. Where it shows nothing of any
-version, nothing is proved, and it is said to be missing.
+A gateway makes a series with the first request, so a version that none has come for has no series.
+That is taken for none where the gateway is seen to count: for a version that comes, where it counts
+anything at all; for one that goes, only where it counts for another version of the same unit, so
+that the names are known to be right. Otherwise nothing is proved, and it is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from gati_gitops.decide.observation import EdgeSeries, Gap, Labels, Missing, Series
 from gati_gitops.ledger.model import Phase
@@ -16,36 +19,46 @@ from gati_gitops.observe.profiles import profile_of
 from gati_gitops.observe.profiles_model import Counts, Profile
 from gati_gitops.observe.prometheus_answer import Gapped, Raw
 from gati_gitops.observe.prometheus_query import exactly, one_of
-from gati_gitops.observe.prometheus_series import TARGET, Overlap, finite, one, own_labels
+from gati_gitops.observe.prometheus_series import TARGET, Overlap, finite, interval, one, own_labels
 from gati_gitops.observe.wanted import SCRAPE, Deployed
+from gati_gitops.output import UnitKey
 from gati_gitops.spec.metrics import Evidence
 
-Ask = Callable[[str, Sequence[str]], list[Raw]]
-"""Samples of a metric by matchers."""
-_LEAVING = frozenset((Phase.DRAINING, Phase.PARKED, Phase.REJECTED))
+LEAVING = frozenset((Phase.DRAINING, Phase.PARKED, Phase.REJECTED))
 _JOBS = 50
 
 
+class Asked(Protocol):
+    """Who can be asked for series."""
+
+    def samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]: ...
+    def places(self, metric: str, matchers: Sequence[str]) -> set[tuple[str, str]]: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Counted:
+class _Counted:
     """Series of one metric, by the name that the gateway has for a backend."""
 
     series: Mapping[str, list[Raw]]
+    names: Mapping[tuple[UnitKey, str], frozenset[str]]
+    """Of each version."""
     shared: frozenset[str]
     """Names that several versions have."""
+
+    def of(self, deployed: Deployed) -> frozenset[str]:
+        return self.names[deployed.key, deployed.version.name]
 
 
 class Edges:
     """Everything that gateways say, by version."""
 
     def __init__(
-        self, wanted: Iterable[Deployed], evidence: Evidence, ask: Ask, replica: str, source: str
+        self, wanted: Iterable[Deployed], evidence: Evidence, asked: Asked, replica: str, name: str
     ) -> None:
-        self._ask = ask
+        self._asked = asked
         self._evidence = evidence
         self._replica = replica
-        self._source = source
-        self._drop = TARGET | {replica} if replica else TARGET
+        self._name = name
         by_profile: dict[str, tuple[Profile, list[Deployed]]] = {}
         for deployed in wanted:
             profile = profile_of(deployed, evidence)
@@ -67,66 +80,71 @@ class Edges:
         try:
             return gateway.of(deployed)
         except Gapped as gap:
-            return gap.missing(self._source)
+            return gap.missing(self._name)
 
     def _gateway(self, profile: Profile, versions: list[Deployed]) -> _Gateway | Missing:
+        parting = [item for item in versions if item.entry.phase in LEAVING]
         try:
             requests = self._counted(profile.requests, versions)
-            leaving: Counted | None = None
-            if profile.leaving is not None:
-                parting = [item for item in versions if item.entry.phase in _LEAVING]
-                leaving = self._counted(profile.leaving, parting) if parting else None
-            active: Counted | Missing = (
+            leaving: _Counted | None = None
+            if profile.leaving is not None and parting:
+                leaving = self._counted(profile.leaving, parting)
+            active: _Counted | Missing = (
                 self._counted(profile.active, versions)
                 if isinstance(profile.active, Counts)
                 else profile.active
             )
-            if not requests.series:
-                raise Gapped(
-                    Gap.NO_DATA,
-                    f"{profile.name} shows no {profile.requests.metric} of any of our versions",
-                )
-            return _Gateway(
-                profile, requests, leaving, active, self._up(requests), self._drop, self._replica
+            seen = frozenset(
+                item.key
+                for item in versions
+                if any(name in requests.series for name in requests.of(item))
             )
+            up, scrape = self._up(profile, requests)
         except Gapped as gap:
-            return gap.missing(self._source)
+            return gap.missing(self._name)
+        drop = TARGET | {self._replica} if self._replica else TARGET
+        return _Gateway(profile, requests, leaving, active, up, scrape, seen, drop, self._replica)
 
-    def _counted(self, counts: Counts, versions: list[Deployed]) -> Counted:
-        owners: dict[str, Deployed] = {}
-        shared: set[str] = set()
-        for deployed in versions:
-            for name in counts.names(deployed):
-                if name in owners:
-                    shared.add(name)
-                owners[name] = deployed
+    def _counted(self, counts: Counts, versions: list[Deployed]) -> _Counted:
+        named = [(deployed, counts.names(deployed)) for deployed in versions]
+        times = Counter(name for _, names in named for name in names)
         found: dict[str, list[Raw]] = {}
         also = exactly(self._evidence.gateway_labels)
-        for matchers in counts.matchers(versions):
-            for raw in self._ask(counts.metric, [*also, *matchers]):
+        for matchers in counts.matchers(named):
+            for raw in self._asked.samples(counts.metric, [*also, *matchers]):
                 name = counts.read(raw.labels)
-                if name in owners:
+                if name in times:
                     found.setdefault(name, []).append(raw)
-        return Counted(found, frozenset(shared))
+        return _Counted(
+            found,
+            {(item.key, item.version.name): names for item, names in named},
+            frozenset(name for name in times if times[name] > 1),
+        )
 
-    def _up(self, requests: Counted) -> tuple[Series, ...]:
-        """Whether all pods of the gateway were scraped, those without requests included."""
+    def _up(self, profile: Profile, requests: _Counted) -> tuple[tuple[Series, ...], float]:
+        """Whether all pods of the gateway were scraped, those without requests too; how often."""
         places = {_job(raw) for group in requests.series.values() for raw in group}
+        if not places:
+            metric = profile.requests.metric
+            places = self._asked.places(metric, exactly(self._evidence.gateway_labels))
+            if not places:
+                raise Gapped(Gap.NO_DATA, f"nobody shows {metric}, so that nothing is counted")
         jobs = {job for job, _ in places}
         if "" in jobs or len(jobs) > _JOBS:
             raise Gapped(Gap.AMBIGUOUS, "it can't be told which pods are the gateway's")
         by_pod: dict[str, list[Raw]] = {}
-        for raw in self._ask("up", [one_of("job", jobs)]):
+        for raw in self._asked.samples("up", [one_of("job", jobs)]):
             if _job(raw) in places:
                 by_pod.setdefault(_target(raw), []).append(raw)
         if not by_pod:
             raise Gapped(Gap.NO_DATA, "whether the gateway's own pods are scraped is not known")
+        seen = interval(raw for parts in by_pod.values() for raw in parts) or SCRAPE
         try:
             return tuple(
-                one(by_pod[pod], (("pod", pod),), self._replica, SCRAPE) for pod in sorted(by_pod)
-            )
+                one(by_pod[pod], (("pod", pod),), self._replica, seen) for pod in sorted(by_pod)
+            ), seen
         except Overlap:
-            raise Gapped(Gap.AMBIGUOUS, "the gateway is scraped more than once") from None
+            raise Gapped(Gap.AMBIGUOUS, "the gateway is scraped more than once at a time") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,61 +152,72 @@ class _Gateway:
     """The answers about one kind of gateway."""
 
     profile: Profile
-    requests: Counted
-    leaving: Counted | None
-    active: Counted | Missing
+    requests: _Counted
+    leaving: _Counted | None
+    active: _Counted | Missing
     up: tuple[Series, ...]
+    scrape: float
+    seen: frozenset[UnitKey]
+    """Units of which it has counted something."""
     drop: frozenset[str]
     replica: str
 
     def of(self, deployed: Deployed) -> EdgeSeries:
-        profile = self.profile
+        profile, phase = self.profile, deployed.entry.phase
+        if phase in LEAVING and deployed.key not in self.seen:
+            raise Gapped(
+                Gap.NO_DATA,
+                f"{profile.name} shows no {profile.requests.metric} of any version of the unit, so"
+                " that its silence proves nothing",
+            )
         requests = self._series(profile.requests, self.requests, deployed)
-        if profile.leaving is not None and deployed.entry.phase in _LEAVING:
+        if profile.leaving is not None and phase in LEAVING:
             assert self.leaving is not None
-            if deployed.entry.phase is Phase.PARKED and not self.leaving.series:
+            if phase is Phase.PARKED and not self.leaving.series:
                 raise Gapped(Gap.NO_DATA, profile.hint)
             requests += self._series(profile.leaving, self.leaving, deployed)
-        return EdgeSeries(requests, self._active(deployed), self.up)
+        return EdgeSeries(requests, self._active(deployed), self.up, self.scrape)
 
     def _active(self, deployed: Deployed) -> tuple[Series, ...] | Missing:
         counts = self.profile.active
-        if isinstance(self.active, Missing) or isinstance(counts, Missing):
-            return self.active if isinstance(self.active, Missing) else Missing(Gap.NO_DATA, "")
+        if isinstance(counts, Missing):
+            return counts
+        assert isinstance(self.active, _Counted)
         found = self._series(counts, self.active, deployed)
         return found or Missing(
             Gap.NO_DATA, f"{self.profile.name} shows no {counts.metric} of this version"
         )
 
-    def _series(self, counts: Counts, counted: Counted, deployed: Deployed) -> tuple[Series, ...]:
-        by_labels: dict[Labels, list[Raw]] = {}
-        for name in sorted(counts.names(deployed)):
+    def _series(self, counts: Counts, counted: _Counted, deployed: Deployed) -> tuple[Series, ...]:
+        found = []
+        for name in sorted(counted.of(deployed)):
             if name in counted.shared:
                 raise Gapped(Gap.AMBIGUOUS, f"the gateway calls several versions {name}")
+            by_labels: dict[Labels, list[Raw]] = {}
             for raw in counted.series.get(name, ()):
                 if not finite(raw):
                     raise Gapped(
                         Gap.NOT_A_NUMBER, f"{counts.metric} has samples that are no number"
                     )
-                by_labels.setdefault(self._labels(raw, counts), []).append(raw)
-        try:
-            return tuple(
-                one(parts, labels, self.replica, SCRAPE)
-                for labels, parts in sorted(by_labels.items())
-            )
-        except Overlap:
-            raise Gapped(
-                Gap.AMBIGUOUS,
-                f"{counts.metric} is there more than once; if a pair of servers scrapes, name the"
-                " label that tells them apart in metrics.replicaLabel",
-            ) from None
+                by_labels.setdefault(self._labels(raw, counts, name), []).append(raw)
+            try:
+                for labels, parts in sorted(by_labels.items()):
+                    found.append(one(parts, labels, self.replica, self.scrape))
+            except Overlap:
+                raise Gapped(
+                    Gap.AMBIGUOUS,
+                    f"{counts.metric} is there more than once; if a pair of servers scrapes, name"
+                    " the label that tells them apart in metrics.replicaLabel",
+                ) from None
+        return tuple(found)
 
-    def _labels(self, raw: Raw, counts: Counts) -> Labels:
-        own = dict(own_labels(raw, self.drop))
+    def _labels(self, raw: Raw, counts: Counts, name: str) -> Labels:
+        own = dict(own_labels(raw, self.drop | {counts.label, f"exported_{counts.label}"}))
         if counts.code:
-            own["code"] = own.pop(counts.code, "") or ""
-        own["pod"] = _target(raw)
-        return tuple(sorted(own.items()))
+            own["code"] = own.pop(counts.code, "")
+        return tuple(
+            sorted({**own, "backend": name, "metric": counts.metric, "pod": _target(raw)}.items())
+        )
 
 
 def _job(raw: Raw) -> tuple[str, str]:

@@ -46,7 +46,7 @@ def one(parts: Sequence[Raw], labels: Labels, replica: str, scrape: float) -> Se
     return Series(labels, times, values)
 
 
-def interval(series: Iterable[Series]) -> float:
+def interval(series: Iterable[Series | Raw]) -> float:
     """Seconds that usually lie between two samples; 0 if too few are there to tell."""
     gaps = sorted(later - sooner for s in series for sooner, later in pairwise(s.times))
     return gaps[len(gaps) // 2] if len(gaps) >= 4 else 0.0
