@@ -36,6 +36,7 @@ VERBS = {
     "comment": "Put a preview on its pull request: one comment, updated in place.",
     "verify": "Prove that a branch is what the specs and its ledgers compile to.",
     "status": "Print where every unit stands: versions, phases, weights, holds.",
+    "drift": "Say what clusters run that Git does not say, field by field.",
     "hold": "Freeze a unit: phases, weights and manifests stay.",
     "release": "End a hold, or let go on what waits for a person.",
     "reject": "Judge a version bad; its weight returns to the Active one.",

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import cache
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from gati_gitops.preview.model import ObjectChange, Review
 from gati_gitops.preview.writers.gather import verdict
 from gati_gitops.preview.writers.page_data import Bodies, clean, page_data
+from gati_gitops.preview.writers.sheet import fingerprint, page_file, style_of
 from gati_gitops.preview.writers.text import write_text
 from gati_gitops.report.clean import safe
 
@@ -41,9 +39,9 @@ def write_html(review: Review, *, origins: Origins | None = None) -> str:
     """The whole page. ``origins`` is asked for each object, for what shows under the pointer."""
     bodies = Bodies(origins)
     data = clean(page_data(review, bodies))
-    script, style = _program(_SCRIPTS, "js"), _program(_STYLES, "css")
+    script, style = _program(_SCRIPTS), style_of(*_STYLES)
     parts = {
-        "policy": _POLICY.format(script=_hash(script), style=_hash(style)),
+        "policy": _POLICY.format(script=fingerprint(script), style=fingerprint(style)),
         "title": escape(safe(_title(review))),
         "style": style,
         "plain": escape(_plain(review)),
@@ -52,7 +50,7 @@ def write_html(review: Review, *, origins: Origins | None = None) -> str:
         "script": script,
     }
     # In one pass, so that nothing within a part is taken for a place of another.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _file("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page_file("page.html"))
 
 
 def _title(review: Review) -> str:
@@ -74,15 +72,7 @@ def _json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
 @cache
-def _program(names: tuple[str, ...], kind: str) -> str:
-    text = "\n".join(_file(f"{name}.{kind}") for name in names)
-    return f'"use strict";(() => {{\n{text}}})();' if kind == "js" else text
-
-
-def _file(name: str) -> str:
-    return (files("gati_gitops.preview.writers") / "page" / name).read_text(encoding="utf-8")
+def _program(names: tuple[str, ...]) -> str:
+    text = "\n".join(page_file(f"{name}.js") for name in names)
+    return f'"use strict";(() => {{\n{text}}})();'

@@ -13,10 +13,10 @@ from gati_gitops.decide.drift.model import FileDrift, ObjectDrift, PlaceDrift, S
 from gati_gitops.decide.drift.objects import Comparing, extra, unit_of
 from gati_gitops.decide.drift.owners import entries
 from gati_gitops.decide.drift.traffic import split_of, written_at
-from gati_gitops.decide.observation import Engine, Gap, Missing, Telemetry
+from gati_gitops.decide.observation import Engine, Gap, Missing
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.stored import Stored, recovered
-from gati_gitops.observe.wanted import Wanted
+from gati_gitops.observe.wanted import MetricsSource, Wanted
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.plan.naming import UNIT_LABEL
 from gati_gitops.preview.mask import Mask
@@ -38,14 +38,6 @@ class EngineSource(Protocol):
     def look(
         self, keys: Iterable[UnitKey], now: float
     ) -> Mapping[UnitKey, Engine | Missing] | Missing: ...
-
-
-class MetricsSource(Protocol):
-    """What gateways count."""
-
-    def look(
-        self, wanted: Wanted
-    ) -> Mapping[UnitKey, Mapping[str, Telemetry | Missing]] | Missing: ...
 
 
 @dataclass(frozen=True, slots=True)
