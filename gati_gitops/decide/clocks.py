@@ -68,6 +68,8 @@ class VersionClock:
     failed_in_step: int = 0
     inconclusive: int = 0
     errors: int = 0
+    asleep: float = 0.0
+    """Since when it has no pods and no addresses, without being parked."""
     quiet: float = 0.0
     """Since when nobody calls it, with all the evidence for that."""
     passes: int = 0
@@ -76,8 +78,14 @@ class VersionClock:
     """When the last of them was."""
     pinned: float = 0.0
     """When somebody last named it."""
-    control: bool = False
-    """Its counter was once seen to move, so that its names and labels work."""
+    marked: float = 0.0
+    """When what its counters stood at was last written down, by the metric source's clock."""
+    pods_total: float = -1.0
+    """What the counters of its pods stood at then, in sum; -1: not known."""
+    edge_total: float = -1.0
+    """What the gateway's stood at."""
+    owed: float = 0.0
+    """Requests that were open when it lost its weight: that they end means nothing."""
     active: float = 0.0
     """Since when it is seen Active: the dwell."""
 

@@ -7,9 +7,11 @@ can go.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gati_gitops.decide.absorb import absorbed, broken_glass
 from gati_gitops.decide.around import Around
-from gati_gitops.decide.clocks import UnitClock, VersionClock
+from gati_gitops.decide.clocks import UnitClock
 from gati_gitops.decide.judged import Judged
 from gati_gitops.decide.observation import Gap, Missing, Observation, Telemetry
 from gati_gitops.decide.rules import Rules
@@ -58,8 +60,8 @@ def decide(
         return Decision(Verdict.HELD, f"a person wants nothing to move: {why}"), clock
     unit = viewed(rules, place.plan, ledger, seen, live, clock, now, around)
     state = stamp(ledger)
-    ticks = _ticked(unit, clock, same=clock.stamp == state)
-    found = judged_versions(unit, ticks)
+    unit = _ticked(unit, clock, same=clock.stamp == state)
+    found = judged_versions(unit)
     kept = {
         f"{sight.id}@{sight.entry.digest}": judged.clock
         for sight, judged in zip(unit.sights, found, strict=True)
@@ -67,10 +69,15 @@ def decide(
     return _decision(unit, found, seen), UnitClock(state, kept, now)
 
 
-def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> list[VersionClock]:
+def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
+    """The unit, with what this look at the cluster tells its clocks."""
     route = route_differs(unit)
     away = unit.now - clock.looked if clock.looked else 0.0
-    return [ticked(unit, sight, same=same, away=away, route=route) for sight in unit.sights]
+    sights = tuple(
+        replace(sight, clock=ticked(unit, sight, same=same, away=away, route=route))
+        for sight in unit.sights
+    )
+    return replace(unit, sights=sights)
 
 
 def _blind(place: Stored, live: Missing, clock: UnitClock) -> tuple[Decision, UnitClock]:

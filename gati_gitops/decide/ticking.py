@@ -11,6 +11,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from gati_gitops.decide.clocks import Tally, VersionClock
+from gati_gitops.decide.look import is_asleep
 from gati_gitops.decide.ready import crashing, unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
@@ -46,6 +47,10 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
             passes=0,
             passed=0.0,
             pinned=now if lost else clock.pinned,
+            marked=0.0,
+            pods_total=-1.0,
+            edge_total=-1.0,
+            owed=0.0,
         )
     elif not same:
         clock = _restarted(clock)
@@ -61,6 +66,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
         ready=0.0 if why else clock.ready or now,
         unready=(clock.unready or now) if why and is_there else 0.0,
         crashing=(clock.crashing or now) if crashing(sight) else 0.0,
+        asleep=(clock.asleep or now) if is_asleep(sight) else 0.0,
         active=_dwelled(unit, sight, clock, shown=shown and not why, away=away),
     )
 

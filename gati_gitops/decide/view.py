@@ -65,8 +65,6 @@ class Unit:
     around: Around
     sights: tuple[Sight, ...]
     """In the ledger's order."""
-    fresh: bool
-    """The clocks do not know the unit: they were lost, or it is new."""
 
     @property
     def name(self) -> str:
@@ -114,5 +112,4 @@ def viewed(
             else:
                 said = telemetry.get(version.name, UNSEEN)
         sights.append(Sight(entry, version, workload, said, clock.of(*entry.key)))
-    fresh = not clock.versions
-    return Unit(rules, plan, ledger, live, now, around, tuple(sights), fresh)
+    return Unit(rules, plan, ledger, live, now, around, tuple(sights))

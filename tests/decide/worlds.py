@@ -148,7 +148,7 @@ class World:
     """A fault: what is made of what would be seen."""
     samples: dict[str, list[tuple[float, dict[str, float]]]] = field(default_factory=dict)
     sent: dict[str, list[Sent]] = field(default_factory=dict)
-    engine: Engine | Missing = Engine(EngineState.SYNCED)
+    engine: Engine | Missing = field(default_factory=lambda: Engine(EngineState.SYNCED))
     decisions: list[Decision] = field(default_factory=list)
     scraped: float = 0.0
 

@@ -1,0 +1,66 @@
+"""What can be put in order when nothing else is to be done: proofs, hand-overs, spare pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gati_gitops.decide.judged import Judged
+from gati_gitops.decide.verdict import Move, Verdict
+from gati_gitops.decide.view import Sight, Unit
+from gati_gitops.decide.words import span
+from gati_gitops.ledger.model import SCALED, Phase
+
+
+def chores(unit: Unit, sight: Sight, found: Judged, *, baking: bool) -> Judged:
+    """What was found, or what can be done beside it."""
+    if found.move is not None or found.rolling or baking:
+        return found
+    move = _proved(unit, sight, found) or _handed_over(unit, sight) or _spare(unit, sight, found)
+    if move is None:
+        return found
+    return replace(found, verdict=move.verdict, reason=move.reason, move=move)
+
+
+def _proved(unit: Unit, sight: Sight, found: Judged) -> Move | None:
+    """It has served for as long as another environment asks; that goes on after its successor."""
+    entry, since = sight.entry, found.clock.active
+    if entry.barred or not since or unit.around.standby or sight.phase is Phase.PENDING:
+        return None
+    served = unit.now - since
+    stood = [dwell for dwell in unit.around.dwells if entry.proved < dwell <= served]
+    if not stood:
+        return None
+    why = f"{sight.id} is seen to serve for {span(served)}, wanted {span(max(stood))}"
+    return Move(Verdict.PROVE, *entry.key, seconds=int(max(stood)), reason=why)
+
+
+def awaits_hand_over(unit: Unit, sight: Sight) -> bool:
+    """Whether its scaler waits until somebody else holds the number of its pods."""
+    planned, wanted = sight.planned, unit.plan.wanted
+    if planned is None or wanted is None or sight.phase not in SCALED or sight.entry.handed_over:
+        return False
+    if planned.scaling.owned or planned.scaling.replicas < 2:
+        return False
+    said = wanted.version(*sight.entry.key)
+    return said is not None and said.scaling.owned
+
+
+def _handed_over(unit: Unit, sight: Sight) -> Move | None:
+    if not awaits_hand_over(unit, sight) or sight.workload is None:
+        return None
+    owner = sight.workload.replicas_owner
+    if not owner:
+        return None
+    why = f"{owner} holds the number of pods of {sight.id}: its scaler takes it from there"
+    return Move(Verdict.HAND_OVER, *sight.entry.key, reason=why)
+
+
+def _spare(unit: Unit, sight: Sight, found: Judged) -> Move | None:
+    """Pods that were kept for a rollout are its scaler's business again."""
+    entry, clock = sight.entry, found.clock
+    if not entry.floor or sight.phase is not Phase.ACTIVE or unit.ledger.rolling is not None:
+        return None
+    if not clock.shown or unit.now - clock.shown < unit.rules.step_for:
+        return None
+    why = f"no rollout needs {entry.floor} pods of {sight.id} any more: its scaler decides"
+    return Move(Verdict.SETTLE, *entry.key, reason=why)

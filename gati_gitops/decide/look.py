@@ -1,0 +1,108 @@
+"""How far back a look at a version that leaves must see, and what its samples say of that time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from gati_gitops.decide.counters import Uncountable, alike, checked, target, was_read_before
+from gati_gitops.decide.coverage import uncovered, unscraped
+from gati_gitops.decide.observation import EdgeSeries, Missing, PodSeries, Series, Telemetry, Window
+from gati_gitops.decide.view import Sight, Unit
+
+
+def look_back(unit: Unit, window: Window) -> float:
+    """The grace, and what scrapes may be late."""
+    return unit.rules.grace + 4 * window.scrape
+
+
+def told(sight: Sight) -> Telemetry | None:
+    return None if isinstance(sight.telemetry, Missing) else sight.telemetry
+
+
+def begin(unit: Unit, window: Window) -> float:
+    return window.at - look_back(unit, window)
+
+
+def is_asleep(sight: Sight) -> bool:
+    """Nothing of it runs, and nobody has parked it: its scaler let it sleep."""
+    workload = sight.workload
+    return workload is not None and not (workload.desired or workload.pods or workload.endpoints)
+
+
+# -- counters and gauges -------------------------------------------------------------------------
+
+
+def moved(series: Series, up: Series | None, since: float) -> bool:
+    """Whether a counter grew after ``since``, or was born then. A fall is not for here."""
+    times, values = series.times, series.values
+    first = bisect_right(times, since)
+    if first == len(times):
+        return False
+    if first:
+        return values[-1] > values[first - 1]
+    return values[-1] > values[0] or was_read_before(series, up)
+
+
+def highest(series: Series, since: float) -> float:
+    """The most that a gauge showed."""
+    return max(series.values[bisect_left(series.times, since) :], default=0.0)
+
+
+def has_counted(said: PodSeries) -> bool:
+    """Whether a pod is known to count: it has, and its counter is there."""
+    return any(series.values and series.values[-1] > 0 for series in said.requests)
+
+
+def total(series: tuple[Series, ...]) -> float:
+    """What counters stand at, in sum."""
+    return sum(one.values[-1] for one in series if one.values)
+
+
+# -- the gateway ---------------------------------------------------------------------------------
+
+
+def edge_moved(edge: EdgeSeries, since: float) -> bool:
+    """Whether the gateway counted a request after ``since``, by whichever of its pods."""
+    ups = {target(up): up for up in edge.up}
+    for series in edge.requests:
+        up = ups.get(target(series))
+        if moved(series, up, since) or _came_with_its_pod(series, up, since):
+            return True
+    return False
+
+
+def _came_with_its_pod(series: Series, up: Series | None, since: float) -> bool:
+    """A gateway's pod that began in this time has counted from 0."""
+    if up is None or not up.times or not series.times or not series.values[-1]:
+        return False
+    return up.times[0] > since and series.times[0] >= up.times[0]
+
+
+def edge_unread(edge: EdgeSeries, window: Window, since: float) -> str:
+    """Why the gateway's counters do not cover a time; empty: they do."""
+    if not edge.up:
+        return "the gateway is not scraped"
+    for up in edge.up:
+        if why := unscraped(up, since, window.at, window.scrape):
+            return f"the gateway: {why}"
+    active = () if isinstance(edge.active, Missing) else edge.active
+    try:
+        alike(edge.requests)
+        for series in edge.requests:
+            checked(series, series.values)
+            begun = max(since, series.times[0])
+            if why := uncovered(series, begun, window.at, window.scrape):
+                return f"a counter of the gateway: {why}"
+    except Uncountable as problem:
+        return f"the gateway: {problem.missing}"
+    for series in active:
+        if why := uncovered(series, since, window.at, window.scrape):
+            return f"open requests at the gateway: {why}"
+        if not is_count(series):
+            return "the gateway tells a number of open requests that cannot be"
+    return ""
+
+
+def is_count(series: Series) -> bool:
+    """Whether all values could be a number of something."""
+    return bool(series.values) and min(series.values) >= 0 and sum(series.values) < float("inf")
