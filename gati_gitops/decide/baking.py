@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gati_gitops.decide.canary import left
 from gati_gitops.decide.checks import Check, Outcome, check
 from gati_gitops.decide.clocks import VersionClock
@@ -129,4 +127,4 @@ def serves(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     why = unready(sight)
     said = f"{sight.id} serves {sight.entry.weight} %" + (f": {why}" if why else "")
     facts = (Fact("pods", why or f"all {sight.ready} ready", "all", ok=not why),)
-    return Judged(Verdict.STEADY, said, replace(clock), facts)
+    return Judged(Verdict.STEADY, said, clock, facts)

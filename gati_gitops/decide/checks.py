@@ -62,8 +62,7 @@ def _checked(clock: VersionClock, outcome: Outcome, now: float) -> VersionClock:
     failed = outcome is Outcome.FAIL
     unsure = outcome in (Outcome.UNPROVED, Outcome.UNSEEN)
     until, mark = clock.tally.until, clock.tally.sent_until
-    return replace(
-        clock,
+    return clock._replace(
         checked=now,
         recent=Tally(until, until, sent_until=mark),
         failed=clock.failed + 1 if failed else 0,
@@ -87,7 +86,7 @@ def _counted(
         # the first scrape that shows nothing of the step before
         begun = said.window.at + said.window.scrape
         tally = Tally(begun, begun, sent_until=said.window.at)
-        clock = replace(clock, tally=tally, recent=tally, checked=unit.now, baseline=tally)
+        clock = clock._replace(tally=tally, recent=tally, checked=unit.now, baseline=tally)
         return clock, None
     clock, missing = _own(unit, sight, clock)
     if missing is None and beside is not None:
@@ -102,9 +101,9 @@ def _own(unit: Unit, sight: Sight, clock: VersionClock) -> tuple[VersionClock, M
     if isinstance(found.counted, Missing):
         tally = _passed_over(clock.tally, found.until, torn=found.torn)
         recent = _passed_over(clock.recent, found.until, torn=found.torn)
-        return replace(clock, tally=tally, recent=recent), found.counted
+        return clock._replace(tally=tally, recent=recent), found.counted
     tally, recent = added(clock.tally, found.counted), added(clock.recent, found.counted)
-    return replace(clock, tally=tally, recent=recent), None
+    return clock._replace(tally=tally, recent=recent), None
 
 
 def _beside(unit: Unit, beside: Sight, clock: VersionClock) -> tuple[VersionClock, Missing | None]:
@@ -115,15 +114,15 @@ def _beside(unit: Unit, beside: Sight, clock: VersionClock) -> tuple[VersionCloc
     if isinstance(found.counted, Missing):
         baseline = _passed_over(clock.baseline, found.until, torn=found.torn)
         why = f"{beside.id}, to compare with: {found.counted.why}"
-        return replace(clock, baseline=baseline), replace(found.counted, why=why)
-    return replace(clock, baseline=added(clock.baseline, found.counted)), None
+        return clock._replace(baseline=baseline), replace(found.counted, why=why)
+    return clock._replace(baseline=added(clock.baseline, found.counted)), None
 
 
 def _passed_over(tally: Tally, until: float, *, torn: bool) -> Tally:
     """A stretch that counts for nothing, not even as time; a hole lets counting begin anew."""
     if torn:
         return Tally(until, until, sent_until=tally.sent_until)
-    return replace(tally, since=tally.since + until - tally.until, until=until)
+    return tally._replace(since=tally.since + until - tally.until, until=until)
 
 
 # -- judging -------------------------------------------------------------------------------------

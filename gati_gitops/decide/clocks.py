@@ -3,19 +3,21 @@
 Clocks are a cache. They live outside Git, and whoever loses them begins again: a step lasts longer,
 a drain waits longer, nothing else happens. Each belongs to one state of one ledger, so that what
 was seen of the last step never counts for this one.
+
+Clocks change with every look at every version: tuples are the cheapest values to change.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """Requests of a version that were seen in its step, added up pass by pass."""
 
     since: float = 0.0
@@ -38,8 +40,7 @@ class Tally:
     sent_until: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class VersionClock:
+class VersionClock(NamedTuple):
     """What is remembered of one version. Times are seconds of the job's clock; 0 is never."""
 
     phase: str = ""
@@ -110,36 +111,43 @@ class UnitClock:
 
 def clock_data(clock: UnitClock) -> dict[str, Any]:
     """A clock as it is stored; what stands at nothing is left out."""
-    blank = VersionClock()
-    versions: dict[str, Any] = {}
-    for name, version in sorted(clock.versions.items()):
-        said = asdict(version)
-        unsaid = asdict(blank)
-        kept = {key: value for key, value in said.items() if value != unsaid[key]}
-        if kept:
-            versions[name] = kept
+    versions = {name: _said(version) for name, version in sorted(clock.versions.items())}
     return {"stamp": clock.stamp, "looked": clock.looked, "versions": versions}
+
+
+def _said(clock: VersionClock | Tally) -> dict[str, Any]:
+    blank = type(clock)()
+    return {
+        name: _said(value) if isinstance(value, Tally) else value
+        for name, value, nothing in zip(clock._fields, clock, blank, strict=True)
+        if value != nothing
+    }
 
 
 def clock_from(data: Any) -> UnitClock:
     """A stored clock; what cannot be understood has never been seen."""
     try:
-        versions = {
-            str(name): _version(said) for name, said in dict(data.get("versions", {})).items()
-        }
-        return UnitClock(str(data.get("stamp", "")), versions, float(data.get("looked", 0)))
-    except (AttributeError, TypeError, ValueError):
+        stamp, looked, said = data["stamp"], data["looked"], data["versions"]
+        versions = {str(name): _read(VersionClock(), version) for name, version in said.items()}
+        return UnitClock(_like("", stamp), versions, _like(0.0, looked))
+    except (AttributeError, KeyError, TypeError, ValueError):
         return UnitClock()
 
 
-def _version(said: Mapping[str, Any]) -> VersionClock:
-    known = {item.name: item for item in fields(VersionClock)}
-    values: dict[str, Any] = {}
-    for name, value in said.items():
-        if name not in known:
-            continue
-        if name in ("tally", "recent", "baseline"):
-            values[name] = Tally(**value)
-        elif isinstance(value, str) == (name == "phase"):
-            values[name] = value
-    return VersionClock(**values)
+def _read(blank: Any, said: Mapping[str, Any]) -> Any:
+    values = {}
+    for name, nothing in zip(blank._fields, blank, strict=True):
+        if name in said:
+            tally = isinstance(nothing, Tally)
+            values[name] = _read(nothing, said[name]) if tally else _like(nothing, said[name])
+    return blank._replace(**values)
+
+
+def _like(nothing: Any, value: Any) -> Any:
+    """The value, if it is of the kind that is expected. Raises ValueError."""
+    if isinstance(nothing, str) and isinstance(value, str):
+        return value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if number and not isinstance(nothing, str) and math.isfinite(value):
+        return value
+    raise ValueError(f"{value!r} is no clock")

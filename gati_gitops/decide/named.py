@@ -8,8 +8,6 @@ in between. What was still open when it lost its weight may end.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.look import told, total
 from gati_gitops.decide.observation import EdgeSeries, Missing, Telemetry
@@ -27,21 +25,20 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
         # from the first scrape on that shows nothing of the traffic it had before
         if said.window.at - said.window.scrape < clock.shown:
             return clock
-        return _marked(said, replace(clock, owed=_open(said)))
+        return _marked(said, clock._replace(owed=_open(said)))
     pods, edge = _grown_in_pods(sight, said, clock), _grown_at_the_edge(said, clock)
     if pods is None and edge is None:
         # neither witness can tell: somebody may have come
-        return _marked(said, replace(clock, pinned=unit.now, owed=0.0))
+        return _marked(said, clock._replace(pinned=unit.now, owed=0.0))
     came = max(pods or 0.0, edge or 0.0)
     if came > clock.owed:
-        return _marked(said, replace(clock, pinned=unit.now, owed=0.0))
-    return _marked(said, replace(clock, owed=clock.owed - came))
+        return _marked(said, clock._replace(pinned=unit.now, owed=0.0))
+    return _marked(said, clock._replace(owed=clock.owed - came))
 
 
 def _marked(said: Telemetry, clock: VersionClock) -> VersionClock:
     edge = said.edge
-    return replace(
-        clock,
+    return clock._replace(
         marked=said.window.at,
         pods_total=sum(total(pod.requests) for pod in said.pods.values()),
         edge_total=total(edge.requests) if isinstance(edge, EdgeSeries) else UNKNOWN,

@@ -30,7 +30,7 @@ def parked(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     sight = replace(sight, clock=clock)
     if calls := called.gateway_counted_requests(unit, sight):
         why = f"{sight.id} is parked, and {calls}: its pods come back"
-        clock = replace(clock, quiet=0.0, passes=0, passed=0.0, pinned=unit.now)
+        clock = clock._replace(quiet=0.0, passes=0, passed=0.0, pinned=unit.now)
         move = Move(Verdict.REVIVE, *sight.entry.key, reason=why)
         return Judged(Verdict.REVIVE, why, clock, (_fact("calls", calls),), move)
     never = called.gateway_counts_nothing(unit, sight)
@@ -76,11 +76,11 @@ def _unbroken(
     before = clock.quiet
     clock = passed(unit, clock, calls="", complete=complete, longest=longest)
     if said is None:
-        return replace(clock, quiet=before)
+        return clock._replace(quiet=before)
     if unread or not clock.shown:
-        return replace(clock, quiet=0.0, marked=said.window.at)
+        return clock._replace(quiet=0.0, marked=said.window.at)
     hole = said.window.at - longest > clock.marked
-    return replace(clock, quiet=unit.now if hole or not before else before, marked=said.window.at)
+    return clock._replace(quiet=unit.now if hole or not before else before, marked=said.window.at)
 
 
 def _stays(unit: Unit, sight: Sight, clock: VersionClock) -> str:

@@ -88,14 +88,14 @@ def passed(
 ) -> VersionClock:
     """What a look does to the count of those that agree."""
     if calls:
-        return replace(clock, quiet=0.0, passes=0, passed=0.0)
+        return clock._replace(quiet=0.0, passes=0, passed=0.0)
     if not complete:
-        return replace(clock, passes=0, passed=0.0)
+        return clock._replace(passes=0, passed=0.0)
     waited = unit.now - clock.passed
     if clock.passes and 0 <= waited < EARLY * unit.rules.pass_interval:
         return clock
     in_a_row = clock.passes if 0 <= waited <= longest else 0
-    return replace(clock, quiet=clock.quiet or unit.now, passes=in_a_row + 1, passed=unit.now)
+    return clock._replace(quiet=clock.quiet or unit.now, passes=in_a_row + 1, passed=unit.now)
 
 
 def agreed(unit: Unit, clock: VersionClock) -> str:

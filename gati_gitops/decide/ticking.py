@@ -7,7 +7,6 @@ before, and takes it for named just now: losing clocks makes nothing faster.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 
 from gati_gitops.decide.clocks import Tally, VersionClock
@@ -38,8 +37,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
     clock, phase, now = sight.clock, str(sight.phase), unit.now
     if clock.phase != phase:
         lost = not clock.phase and (sight.phase in LEAVING or unit.ledger.retiring)
-        clock = replace(
-            _restarted(clock),
+        clock = _restarted(clock)._replace(
             phase=phase,
             known=clock.known or now,
             since=0.0,
@@ -55,12 +53,11 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
     elif not same:
         clock = _restarted(clock)
     if sight.phase not in DEPLOYED:
-        return replace(clock, since=clock.since or now, shown=0.0)
+        return clock._replace(since=clock.since or now, shown=0.0)
     shown = not route and not version_differs(unit, sight)
     why = unready(sight)
     is_there = sight.workload is not None
-    return replace(
-        clock,
+    return clock._replace(
         shown=(clock.shown or now) if shown else 0.0,
         since=clock.since or (now if shown else 0.0),
         ready=0.0 if why else clock.ready or now,
@@ -72,8 +69,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
 
 
 def _restarted(clock: VersionClock) -> VersionClock:
-    return replace(
-        clock,
+    return clock._replace(
         shown=0.0,
         checked=0.0,
         tally=Tally(),

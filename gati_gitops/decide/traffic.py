@@ -7,7 +7,7 @@ made up. A stretch that was not covered, or in which a counter began again, coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gati_gitops.decide.clocks import Tally
 from gati_gitops.decide.counters import (
@@ -226,4 +226,4 @@ def _with_sent(counted: Tally, telemetry: Telemetry, tally: Tally) -> Tally:
     new = [sent for sent in telemetry.sent if sent.at > since]
     failed = sum(1 for sent in new if not 0 < sent.status < 500)
     latest = max((sent.at for sent in new), default=tally.sent_until)
-    return replace(counted, sent=len(new), sent_failures=failed, sent_until=latest)
+    return counted._replace(sent=len(new), sent_failures=failed, sent_until=latest)
