@@ -55,11 +55,14 @@ class Account:
 
 
 class ControlPlane:
-    def __init__(self, place: Place, *, fixed_ports: bool = False) -> None:
+    def __init__(self, place: Place, *, name: str = "", ports: Sequence[int] = ()) -> None:
+        """With a name it is one of several in its place; without ports they are any that are free."""
         self.place = place
-        self.folder = place.folder
-        ports = (6443, 2379, 2380, 10257) if fixed_ports else [free_port() for _ in range(4)]
-        self._port, self._etcd_port, self._peer_port, self._manager_port = ports
+        self.name = name
+        self.folder = place.folder / name
+        self._port, self._etcd_port, self._peer_port, self._manager_port = ports or [
+            free_port() for _ in range(4)
+        ]
         self.server = f"https://127.0.0.1:{self._port}"
         self.token = ADMIN
         self._keys()
@@ -148,7 +151,7 @@ class ControlPlane:
     def config(self, name: str, token: str) -> Path:
         """A kubeconfig with a token."""
         path = self.folder / "kubeconfigs" / f"{name}.yaml"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         authority = base64.b64encode(self._authority.file.read_bytes()).decode()
         cluster = {"server": self.server, "certificate-authority-data": authority}
         body = {
@@ -162,6 +165,10 @@ class ControlPlane:
         path.write_text(json.dumps(body))
         path.chmod(0o600)
         return path
+
+    def issue(self, host: str, certificate: Path, key: Path) -> None:
+        """A server's certificate by the cluster's own authority."""
+        self._authority.issue(host, certificate, key)
 
     def stop_api(self) -> None:
         self._apiserver.end(grace=0)
@@ -181,6 +188,9 @@ class ControlPlane:
         self._wait()
 
     # -------------------------------------------------------------------------------------- programs
+
+    def start(self, name: str, *command: object, env: Mapping[str, str] | None = None) -> Program:
+        return self.place.start(f"{self.name}-{name}".strip("-"), *command, env=env)
 
     def _keys(self) -> None:
         self._authority = Authority(self.folder / "keys")
@@ -204,7 +214,7 @@ class ControlPlane:
     def _start_etcd(self) -> Program:
         client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
         data = self.folder / f"etcd-{time.monotonic_ns()}"
-        return self.place.start(
+        return self.start(
             "etcd",
             engine("etcd"),
             f"--data-dir={data}",
@@ -219,7 +229,7 @@ class ControlPlane:
 
     def _start_apiserver(self) -> Program:
         keys = self.folder / "keys"
-        return self.place.start(
+        return self.start(
             "kube-apiserver",
             engine("kube-apiserver"),
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
@@ -233,7 +243,8 @@ class ControlPlane:
             f"--token-auth-file={keys}/tokens.csv",
             "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.96.0.0/16",
-            # Its own address goes to EndpointSlices, which refuse loopback ones.
+            # A place apart has no route that would tell its address; nobody asks for it.
+            "--advertise-address=10.244.0.1",
             "--endpoint-reconciler-type=none",
             "--enable-aggregator-routing=true",
             "--profiling=false",
@@ -241,7 +252,7 @@ class ControlPlane:
 
     def _start_manager(self) -> Program:
         keys = self.folder / "keys"
-        return self.place.start(
+        return self.start(
             "kube-controller-manager",
             engine("kube-controller-manager"),
             f"--kubeconfig={self.kubeconfig}",

@@ -57,15 +57,23 @@ http {{
 class Web:
     """A web server for all repositories in a folder; every request needs USER and TOKEN."""
 
-    def __init__(self, folder: Path, repositories: Path, authority: Authority) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        repositories: Path,
+        authority: Authority,
+        ports: tuple[int, int] | None = None,
+    ) -> None:
+        """The ports are any that are free, unless they are given."""
         self.folder = folder
         self.repositories = repositories
         self.authority = authority
+        self._ports = ports
         folder.mkdir(parents=True)
         (folder / "users").write_text(f"{USER}:{{PLAIN}}{TOKEN}\n")
         authority.issue("127.0.0.1", folder / "server.pem", folder / "server.key")
         self._cgi = started(1, self._start_cgi)
-        self._nginx = started(5, self._start_nginx)
+        self.go()
 
     def url(self, name: str, *, tls: bool = False) -> str:
         return (
@@ -74,8 +82,16 @@ class Web:
             else f"http://127.0.0.1:{self.port}/{name}"
         )
 
-    def end(self) -> None:
+    def go(self) -> None:
+        """Listen, as at the beginning and after `stop`."""
+        self._nginx = started(5, self._start_nginx)
+
+    def stop(self) -> None:
+        """Nobody is heard any more."""
         self._nginx.end()
+
+    def end(self) -> None:
+        self.stop()
         self._cgi.end()
 
     def _start_cgi(self):
@@ -86,7 +102,7 @@ class Web:
         return process if process.answers(path) else None
 
     def _start_nginx(self):
-        self.port, self.tls_port = free_port(), free_port()
+        self.port, self.tls_port = self._ports or (free_port(), free_port())
         config = self.folder / "nginx.conf"
         me = pwd.getpwuid(os.getuid()).pw_name
         config.write_text(
