@@ -15,8 +15,9 @@ from gati_gitops.plan.model import PlannedVersion
 
 SCRAPE = 15.0
 """Seconds between two scrapes where no plan says it."""
-MARGIN = 4
-"""Scrapes that a window is longer than the time that is judged: the ends of it are ragged."""
+MARGIN = 6
+"""Scrapes that a window is longer than the time that is judged: the ends of it are ragged, and what
+was there before is told from what began in it."""
 
 
 @dataclass(frozen=True, slots=True)
