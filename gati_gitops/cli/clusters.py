@@ -52,14 +52,16 @@ def accesses(
     wanted = sorted(set(clusters))
     others = sorted(set(hubs) - set(wanted))
     named = _named(wanted, others, contexts)
-    inside = not kubeconfig and not named and "KUBERNETES_SERVICE_HOST" in os.environ
+    # A kubeconfig that only leads to a hub says nothing of the cluster that we run in.
+    said = bool(kubeconfig) and not named
+    inside = "KUBERNETES_SERVICE_HOST" in os.environ and not said
     if len(wanted) > 1 and (lacking := [name for name in wanted if name not in named]):
         raise click.UsageError(
             f"{', '.join(wanted)} are several clusters; say which context is whose:"
             f" --context {lacking[0]}=NAME, or narrow with --cluster"
         )
     return {
-        name: Access(kubeconfig or "", named.get(name, ""), in_cluster=inside)
+        name: Access(kubeconfig or "", named.get(name, ""), in_cluster=inside and name not in named)
         for name in (*wanted, *(hub for hub in others if hub in named))
     }
 

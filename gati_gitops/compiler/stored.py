@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gati_gitops.compiler.job import kept
 from gati_gitops.emit.engines import FLUX_SYSTEM, sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target
 from gati_gitops.emit.layout import (
@@ -164,7 +165,11 @@ def around(output: Output, env: str, cluster: str, gone: set[UnitKey]) -> Change
     watched = settings.get("monitoring")
     monitoring = Monitoring.model_validate(watched) if watched else None
     added = _templated(stood, root, {namespace for namespace, _ in units})
-    wanted = cluster_files(env, cluster, units, project, file, monitoring, added)
+    job = kept(output, env, cluster)
+    for name, files in job.shared.items():
+        added[name] = {**added.get(name, {}), **files}
+    wanted = cluster_files(env, cluster, units, project, file, monitoring, added, job.namespaces)
+    wanted |= job.overlay
     engine = output.files(home)
     target = recorded_target(output.record(f"{home}/{RECORD}"), project, env, cluster)
     if target is not None:
@@ -174,7 +179,7 @@ def around(output: Output, env: str, cluster: str, gone: set[UnitKey]) -> Change
             if (name := path.rpartition("/")[2]) != "kustomization.yaml"
         )
         wide = namespaces_of(wanted, env, cluster)
-        wanted |= sync_files(target, units, crds, wide, engine, file)
+        wanted |= sync_files(target, units, crds, wide, engine, file, job.namespaces)
         stood |= {p: c for p, c in engine.items() if not p.startswith(f"{home}/{FLUX_SYSTEM}/")}
     return _new(stood, {**dict.fromkeys(stood), **wanted})
 
@@ -183,7 +188,7 @@ def _shared(parts: list[str]) -> bool:
     """Whether a file below a cluster's folder belongs to none of its units, and to no CRD."""
     if parts[0] == "_crds":
         return False
-    return parts[-1] == "kustomization.yaml" if len(parts) < 3 else parts[1] == "_namespace"
+    return parts[-1] == "kustomization.yaml" if len(parts) < 3 else parts[1].startswith("_")
 
 
 def _templated(stood: Mapping[str, bytes], root: str, namespaces: set[str]) -> dict[str, Tree]:

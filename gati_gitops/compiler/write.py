@@ -7,6 +7,7 @@ from functools import cache
 
 from gati_gitops import __version__
 from gati_gitops.compiler.added import unpermitted_in_namespace
+from gati_gitops.compiler.job import Watching, watching
 from gati_gitops.compiler.run import Placed, Run
 from gati_gitops.emit.engines import sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target, target_of
@@ -65,13 +66,16 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
         tree[f"{folder}/rollout.yaml"] = output.with_comments(
             f"{folder}/rollout.yaml", dump_ledger(ledger, plan.files)
         )
+    jobs: dict[str, Tree] = {}
     for env, settings in specs.project.spec.environments.items():
         wanted = [name for name in settings.clusters if run.narrowed.has(env, name)]
         for cluster in wanted:
             plans = by_cluster.get((env, cluster), [])
             others = run.left_alone(env, cluster)
             keys = [(p.unit.namespace, p.unit.folder) for p in plans] + list(others)
-            tree.update(surroundings(run, env, cluster, keys))
+            job = watching(run, env, cluster)
+            jobs |= job.releases
+            tree.update(surroundings(run, env, cluster, keys, job))
             tree.update(crd_copies(env, cluster, crds))
             for path in others.values():
                 tree.update(output.files(path))
@@ -79,19 +83,35 @@ def write(run: Run, placed: list[Placed], planner: Planner) -> tuple[Tree, list[
         if wanted:
             tree.update(_environment(run, env, by_cluster))
             scope.append(f"overlays/{env}/sources/{run.source}")
-    tree.update(_bases(run, live, planner, scope))
+    tree.update(_bases(run, live, planner, scope, jobs))
     return tree, scope
 
 
-def surroundings(run: Run, env: str, cluster: str, units: list[UnitKey]) -> Tree:
-    """What stands around the units of a cluster: namespaces, and what syncs them."""
+def surroundings(
+    run: Run, env: str, cluster: str, units: list[UnitKey], job: Watching | None = None
+) -> Tree:
+    """What stands around the units of a cluster: namespaces, the job, and what syncs them."""
     owner = run.owner(env)
+    job = job or watching(run, env, cluster)
     added = _namespace_templates(run, env, cluster, units)
-    tree = cluster_files(env, cluster, units, owner.project, owner.file, owner.monitoring, added)
-    return tree | _sync(run, env, cluster, units, namespaces_of(tree, env, cluster))
+    for name, files in job.shared.items():
+        added[name] = {**added.get(name, {}), **files}
+    tree = cluster_files(
+        env,
+        cluster,
+        units,
+        owner.project,
+        owner.file,
+        owner.monitoring,
+        added,
+        job.namespaces,
+    )
+    return tree | job.overlay | _sync(run, env, cluster, units, tree, job)
 
 
-def _sync(run: Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[str, bool]) -> Tree:
+def _sync(
+    run: Run, env: str, cluster: str, units: list[UnitKey], tree: Tree, job: Watching
+) -> Tree:
     """What the cluster's engine needs to sync it."""
     before, owner = run.output.files(f"clusters/{cluster}"), run.owner(env)
     record = run.output.record(f"clusters/{cluster}/{RECORD}")
@@ -99,8 +119,11 @@ def _sync(run: Run, env: str, cluster: str, units: list[UnitKey], wide: Mapping[
         target = target_of(run.specs.project, env, cluster, record)
     else:
         target = recorded_target(record, owner.project, env, cluster)
+    if target is None:
+        return {}
     crds = [file.removesuffix(".yaml") for file in _crds() if file != "kustomization.yaml"]
-    return sync_files(target, units, crds, wide, before, owner.file) if target else {}
+    wide = namespaces_of(tree, env, cluster)
+    return sync_files(target, units, crds, wide, before, owner.file, job.namespaces)
 
 
 def _namespace_templates(
@@ -151,14 +174,20 @@ def _record(run: Run, path: str, fresh: bytes) -> bytes:
     return (run.output.read(path) or fresh) if same else fresh
 
 
-def _bases(run: Run, live: list[Outcome], planner: Planner, scope: list[str]) -> Tree:
+def _bases(
+    run: Run,
+    live: list[Outcome],
+    planner: Planner,
+    scope: list[str],
+    jobs: Mapping[str, Tree],
+) -> Tree:
     """The release folders that anything names: new ones written, old ones kept byte for byte."""
     folders: dict[str, ReleaseFolder] = {}
     for compiled in planner.releases.values():
         folder = compiled.folder
         assert isinstance(folder, ReleaseFolder)
         folders[folder.path] = folder
-    named = run.output.named_elsewhere(scope, run.source)
+    named = run.output.named_elsewhere(scope, run.source) | jobs.keys()
     for outcome in live:
         assert outcome.plan is not None
         unit = outcome.plan.unit
@@ -168,6 +197,9 @@ def _bases(run: Run, live: list[Outcome], planner: Planner, scope: list[str]) ->
         if path in folders:
             for file, content in folders[path].files.items():
                 tree[f"{path}/{file}"] = content
+            continue
+        if jobs.get(path):
+            tree.update(jobs[path])
             continue
         kept = run.output.files(path)
         if not kept:

@@ -10,6 +10,7 @@ from gati_gitops.emit.monitoring.rules import rules
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.namespace import namespace
 from gati_gitops.emit.release import KUSTOMIZATION, template_file
+from gati_gitops.plan.job import FOLDER
 from gati_gitops.plan.model import Added, UnitPlan
 from gati_gitops.plan.naming import slug
 from gati_gitops.plan.units import routing
@@ -34,10 +35,12 @@ def cluster_files(
     source_file: str,
     monitoring: Monitoring | None = None,
     added: Mapping[str, Tree] | None = None,
+    jobs: Mapping[str, bool] | None = None,
 ) -> Tree:
     """Kustomizations of a cluster and its namespaces. ``units`` are (namespace, folder) pairs.
 
-    ``added`` are the files that templates give to the folders of namespaces.
+    ``added`` are the files that templates, and the job, give to the folders of namespaces; ``jobs``
+    has the namespaces with a job, and whether the Namespace goes with it.
     """
     line = header([source_file])
     root = f"overlays/{env}/{cluster}"
@@ -46,6 +49,10 @@ def cluster_files(
         by_namespace.setdefault(name, []).append(folder)
     files: Tree = {}
     wide = _namespace_wide(sorted(by_namespace), project, monitoring)
+    jobs = jobs or {}
+    for name, ours in jobs.items():
+        if ours and name not in BUILT_IN:
+            wide.setdefault(name, {})["namespace.yaml"] = namespace(name, project)
     wide |= {name: {} for name in added or {} if name not in wide}
     for name, objects in wide.items():
         folder = f"{root}/{name}/_namespace"
@@ -56,8 +63,9 @@ def cluster_files(
     for name, folders in by_namespace.items():
         files[f"{root}/{name}/kustomization.yaml"] = _kustomization(folders, line)
     roots = ["_crds"]
-    for name in sorted(wide.keys() | by_namespace.keys()):
-        roots += [f"{name}/_namespace"] * (name in wide) + [name] * (name in by_namespace)
+    for name in sorted(wide.keys() | by_namespace.keys() | jobs.keys()):
+        roots += [f"{name}/_namespace"] * (name in wide) + [f"{name}/{FOLDER}"] * (name in jobs)
+        roots += [name] * (name in by_namespace)
     files[f"{root}/kustomization.yaml"] = _kustomization(roots, line)
     return files
 
@@ -157,9 +165,11 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
         "commits": _dump(project.spec.commits),
         "pullRequests": _dump(project.spec.pull_requests),
         "clusters": {
-            # how it is synced is recorded beside its engine's objects
+            # how it is synced is recorded beside its engine's objects; its job says the rest itself
             name: _dump(
-                cluster.model_copy(update={"routing": routing(settings, name), "sync": None})
+                cluster.model_copy(
+                    update={"routing": routing(settings, name), "sync": None, "job": None}
+                )
             )
             for name, cluster in sorted(settings.clusters.items())
         },

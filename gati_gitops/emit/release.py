@@ -74,16 +74,16 @@ def release_folder(release: Release, objects: Mapping[str, Object]) -> ReleaseFo
     line = header(release.files)
     files = {file: dump(item, line) for file, item in objects.items()}
     files["kustomization.yaml"] = dump({**KUSTOMIZATION, "resources": sorted(objects)}, line)
-    return ReleaseFolder(release.unit, f"{slug(release.version)}-{_digest(files)}", files)
+    return ReleaseFolder(release.unit, f"{slug(release.version)}-{folder_digest(files)}", files)
 
 
 def unspoilt(path: str, files: Mapping[str, bytes]) -> bool:
     """Whether the folder at ``path`` still holds what its name says; ``files`` are full paths."""
     relative = {file.removeprefix(f"{path}/"): content for file, content in files.items()}
-    return path.endswith(f"-{_digest(relative)}")
+    return path.endswith(f"-{folder_digest(relative)}")
 
 
-def _digest(files: Mapping[str, bytes]) -> str:
+def folder_digest(files: Mapping[str, bytes]) -> str:
     digest = sha256()
     for file in sorted(files):
         digest.update(f"{file}\0{len(files[file])}\0".encode())

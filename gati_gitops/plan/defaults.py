@@ -36,11 +36,11 @@ def resources(
     """The spec's, else the project's, else ours; each as a whole."""
     given = workload.resources
     if given is None or (given.requests is None and given.limits is None):
-        return _listed(project) if project is not None else RESOURCES
-    return _listed(given)
+        return listed(project) if project is not None else RESOURCES
+    return listed(given)
 
 
-def _listed(given: Resources) -> dict[str, dict[str, str]]:
+def listed(given: Resources) -> dict[str, dict[str, str]]:
     return {
         name: values
         for name in ("requests", "limits")
@@ -123,10 +123,12 @@ def writable(
 
 
 def pull_policy(workload: RunningWorkload) -> str:
+    return workload.image_pull_policy or pulled(workload.image)
+
+
+def pulled(image: str) -> str:
     """What the API server would choose, written out so that no engine sees a difference."""
-    if workload.image_pull_policy:
-        return workload.image_pull_policy
-    last = workload.image.rpartition("/")[2]
+    last = image.rpartition("/")[2]
     pinned = "@" in last or (":" in last and not last.endswith(":latest"))
     return "IfNotPresent" if pinned else "Always"
 

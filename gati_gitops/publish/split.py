@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gati_gitops.compiler import Compilation
+from gati_gitops.emit.job import is_job_release, job_releases
 from gati_gitops.emit.layout import record_group
 from gati_gitops.emit.overlay import overlay_path
 from gati_gitops.emit.release import release_path
@@ -61,8 +62,9 @@ def split(project: GatiProject, compilation: Compilation) -> list[Part]:
         plan = placed.plan
         if plan is not None:
             by_env[plan.environment].append(placed.outcome)
-            for folder in release_folders(plan):
-                changes[plan.environment].update(bases.get(folder, {}))
+    for env, outcomes in by_env.items():
+        for folder in _named(compilation, env, outcomes, bases):
+            changes[env].update(bases.get(folder, {}))
     used = {path for found in changes.values() for path in found}
     for found in bases.values():
         common |= {path: content for path, content in found.items() if path not in used}
@@ -78,6 +80,16 @@ def split(project: GatiProject, compilation: Compilation) -> list[Part]:
         )
         for env in environments
     ]
+
+
+def _named(
+    compilation: Compilation, env: str, outcomes: Iterable[Outcome], new: Iterable[str]
+) -> Iterator[str]:
+    """Release folders that an environment names: those of its units, and of its jobs."""
+    for plan in units_of(outcomes):
+        yield from release_folders(plan)
+    if any(is_job_release(folder) for folder in new):
+        yield from sorted(job_releases(compilation.tree, env))
 
 
 def release_folders(plan: UnitPlan) -> Iterator[str]:

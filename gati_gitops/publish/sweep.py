@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from gati_gitops.emit.job import BASE
 from gati_gitops.output import UnitKey
+from gati_gitops.plan.job import FOLDER
 from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.tree import Changes
 
@@ -59,7 +61,13 @@ def _names(snapshot: GitSnapshot, folders: Iterable[str]) -> Iterator[str]:
     ]
     for unit in units:
         for cluster in clusters:
-            built = snapshot.read(f"{cluster}/{unit}/kustomization.yaml") or b""
+            built = snapshot.read(f"{cluster}/{_home(unit)}/kustomization.yaml") or b""
             planned = snapshot.read(f"{cluster}/{unit}/unit.yaml") or b""
             yield from (f"base/{name.decode()}" for name in _IN_KUSTOMIZATION.findall(built))
             yield from (f"base/{unit}/{name.decode()}" for name in _IN_PLAN.findall(planned))
+
+
+def _home(unit: str) -> str:
+    """Where a cluster names release folders of ``namespace/unit``, or of its job."""
+    namespace, _, name = unit.partition("/")
+    return f"{namespace}/{FOLDER if name == BASE else name}"

@@ -13,6 +13,7 @@ from functools import cache
 
 from gati_gitops import __version__
 from gati_gitops.compiler import Narrowed, compile_specs
+from gati_gitops.compiler.job import kept
 from gati_gitops.emit.layout import record_group
 from gati_gitops.emit.release import unspoilt
 from gati_gitops.errors import GatiError, Refused
@@ -129,13 +130,17 @@ class _Verifying:
 
     def _spoilt(self, env: str) -> Iterator[Difference]:
         """Files of release folders that are named and no longer what their name says."""
-        for plan in self._plans(env):
-            for folder in release_folders(plan):
-                files = self.output.files(folder)
-                if not files:
-                    yield Difference(env, folder, "missing")
-                elif not unspoilt(folder, files):
-                    yield Difference(env, folder, "changed")
+        folders = {folder for plan in self._plans(env) for folder in release_folders(plan)}
+        for folder in sorted(folders | self._of_jobs(env)):
+            files = self.output.files(folder)
+            if not files:
+                yield Difference(env, folder, "missing")
+            elif not unspoilt(folder, files):
+                yield Difference(env, folder, "changed")
+
+    def _of_jobs(self, env: str) -> set[str]:
+        clusters = [cluster for name, cluster in self.output.clusters() if name == env]
+        return {path for cluster in clusters for path in kept(self.output, env, cluster).releases}
 
     def _plans(self, env: str) -> Iterator[UnitPlan]:
         for name, cluster in self.output.clusters():

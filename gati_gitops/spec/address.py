@@ -10,7 +10,8 @@ from pydantic import AfterValidator, StringConstraints
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ADDRESS = re.compile(
-    r"https?://(?P<at>[^/?#]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(:[0-9]{1,5})?(/[^?#]*)?"
+    r"https?://(?P<at>[^/?#]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)"
+    r"(:(?P<port>[0-9]{1,5}))?(/[^?#]*)?"
 )
 # What hands out a machine's credentials, besides all that is link-local: AWS, Alibaba, Oracle.
 _METADATA = frozenset(("fd00:ec2::254", "100.100.100.200", "192.0.0.192"))
@@ -30,6 +31,11 @@ def forbidden(host: str) -> bool:
     return address.is_link_local or str(address) in _METADATA
 
 
+def sound_port(text: str | None) -> bool:
+    """Whether the port of an address is one; none at all is the scheme's own."""
+    return text is None or 1 <= int(text) <= 65535
+
+
 def _address(value: str) -> str:
     found = _ADDRESS.fullmatch(value)
     if found is None or any(not sign.isprintable() or sign == " " for sign in value):
@@ -42,6 +48,8 @@ def _address(value: str) -> str:
             "the address holds a user name or password, and many can read it;"
             " remove what stands before the @, and name files that hold them instead"
         )
+    if not sound_port(found["port"]):
+        raise ValueError(f"there is no port {found['port']}; write one from 1 to 65535")
     if forbidden(found["host"]):
         raise ValueError(
             f"{found['host']} hands out the credentials of machines and is never asked;"

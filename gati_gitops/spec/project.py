@@ -14,6 +14,7 @@ from gati_gitops.spec.common import (
     LabelValue,
     Model,
 )
+from gati_gitops.spec.job import Job
 from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.network import Network
@@ -22,7 +23,7 @@ from gati_gitops.spec.publishing import Commits, DeletionBudget, Modes, PullRequ
 from gati_gitops.spec.rollout import Decommission, Freeze, Rollout, Strategy
 from gati_gitops.spec.routing import Routing, misfit
 from gati_gitops.spec.sync import ClusterSync, Sync
-from gati_gitops.spec.workload import Defaults
+from gati_gitops.spec.workload import Defaults, Resources
 
 Revisions = Literal["roll", "refuse", "any"]
 
@@ -44,6 +45,7 @@ class Cluster(Model):
     freeze: list[Freeze] = Field(
         default_factory=list, max_length=64, description="besides those of the rollout"
     )
+    job: Job | None = Field(None, description="laid over the environment's")
 
 
 class Environment(Model):
@@ -67,6 +69,7 @@ class Environment(Model):
     policies: Policies = Field(
         default_factory=Policies, description="laid over the project's policies"
     )
+    job: Job | None = Field(None, description="laid over the project's")
 
     @model_validator(mode="after")
     def _routing_fits_the_provider(self) -> Self:
@@ -119,6 +122,7 @@ class ProjectSpec(Model):
     monitoring: Monitoring | None = Field(
         None, description="without it nothing is written for Prometheus and Grafana"
     )
+    job: Job | None = Field(None, description="without it nothing is deployed that watches")
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
@@ -152,6 +156,39 @@ class ProjectSpec(Model):
                 raise ValueError(f"promotion goes in a circle through {at}; break it")
         return self
 
+    @model_validator(mode="after")
+    def _job_can_run(self) -> Self:
+        for env, settings in self.environments.items():
+            for cluster, here in settings.clusters.items():
+                job = self.job_of(env, cluster)
+                sync = here.sync or ClusterSync()
+                if job is None:
+                    continue
+                if job.image is None:
+                    raise ValueError(
+                        f"the job on {cluster} has no image; add job.image, the one that was built"
+                        " with the Dockerfile of gati-gitops"
+                    )
+                if job.repository is None and self.sync is None:
+                    raise ValueError(
+                        f"the job on {cluster} has no repository to write to; add job.repository,"
+                        " or sync.repository"
+                    )
+                if self.sync is not None and sync.remote and not sync.unseen:
+                    _engine_in_sight(cluster, sync, job)
+        return self
+
+    def job_of(self, env: str, cluster: str) -> Job | None:
+        """What watches a cluster; None where nothing does."""
+        settings = self.environments[env]
+        said = [self.job, settings.job, settings.clusters[cluster].job]
+        if said == [None, None, None]:
+            return None
+        job = Job()
+        for layer in said:
+            job = _laid_over(job, layer)
+        return job if job.enabled else None
+
     def rollout_of(self, env: str) -> Rollout:
         """How new versions get their traffic in an environment."""
         return _laid_over(self.rollout, self.environments[env].rollout)
@@ -159,6 +196,20 @@ class ProjectSpec(Model):
     def decommission_of(self, env: str) -> Decommission:
         """When versions may go there."""
         return _laid_over(self.decommission, self.environments[env].decommission)
+
+
+def _engine_in_sight(cluster: str, sync: ClusterSync, job: Job) -> None:
+    """Without the engine's word nothing advances, so a job that can't have it is of no use."""
+    if sync.hub is None:
+        raise ValueError(
+            f"the engine that syncs {cluster} runs elsewhere, and the job asks it how it fares;"
+            " add sync.hub, the cluster that it runs on, or sync.unseen: true to do without"
+        )
+    if job.secrets.engine is None:
+        raise ValueError(
+            f"the engine that syncs {cluster} is on {sync.hub}, which the job there can't reach;"
+            " add job.secrets.engine, a Secret with a kubeconfig, or sync.unseen: true"
+        )
 
 
 Settings = TypeVar("Settings", bound=Model)
@@ -170,8 +221,10 @@ def _laid_over(base: Settings, own: Settings | None) -> Settings:
         return base
     said = {name: getattr(own, name) for name in own.model_fields_set}
     for name, value in said.items():
-        if isinstance(value, Model):
-            said[name] = _laid_over(getattr(base, name), value)
+        below = getattr(base, name)
+        # resources go together: a request of one place may be above the limit of another
+        if isinstance(value, Model) and below is not None and not isinstance(value, Resources):
+            said[name] = _laid_over(below, value)
     return base.model_copy(update=said)
 
 

@@ -18,13 +18,15 @@ from pydantic import (
     model_validator,
 )
 
+from gati_gitops.spec.address import sound_port
 from gati_gitops.spec.common import DnsLabel, DnsSubdomain, Duration, Model, seconds
 
 IN_CLUSTER = "https://kubernetes.default.svc"
 """What Argo CD calls the cluster that it runs in."""
 
 _URL = re.compile(
-    r"(?P<scheme>[a-z+]+)://(?:(?P<user>[^/]*)@)?(?P<host>[^/:@]+)(?::\d+)?(?P<path>/.*)?"
+    r"(?P<scheme>[a-z+]+)://(?:(?P<user>[^/]*)@)?(?P<host>[^/:@]+)(?::(?P<port>[0-9]+))?"
+    r"(?P<path>/.*)?"
 )
 _SCP = re.compile(r"(?P<user>[\w.-]+@)?(?P<host>[\w.-]+):(?!//)(?P<path>.+)")
 # Engines compare addresses as globs, so a sign of theirs would widen what a project may do.
@@ -50,6 +52,8 @@ def _repository(value: str) -> str:
         )
     if scheme not in ("https", "ssh") and not (scheme == "http" and found["host"] in _LOCAL):
         raise ValueError(f"the repository is read over {scheme}; write https:// or ssh://")
+    if not sound_port(found["port"]):
+        raise ValueError(f"there is no port {found['port']}; write one from 1 to 65535")
     if not found["path"] or not _PLAIN.fullmatch(value):
         raise ValueError(
             "the repository's address names no plain path;"
@@ -177,6 +181,12 @@ class ClusterSync(Model):
         None, description="how the job tells the engine of a new commit; default: none"
     )
     nudge_url: Hook | None = Field(None, description="whom nudge: webhook calls")
+
+    @property
+    def remote(self) -> bool:
+        """Whether the engine runs on another cluster than the one that it syncs."""
+        named = self.name not in (None, "in-cluster") or self.server not in (None, IN_CLUSTER)
+        return named or self.kube_config is not None or self.hub is not None
 
     @field_validator("server", "name")
     @classmethod

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
+from gati_gitops.emit.engines.rights import (
+    JOB_CLUSTER_KINDS,
+    JOB_KINDS,
+    NAMESPACE_KINDS,
+    UNIT_KINDS,
+)
 from tests.compile.kit import document, handler, objects, project, tree_of
 from tests.engines.kit import REPOSITORY, found, many, settings, specs
 from tests.golden.cases import HERE, read
@@ -137,7 +142,7 @@ def test_a_team_permits_kinds_of_its_own():
 
 
 def emitted():
-    """Group and kind of everything in all golden trees and the shop, in units and in _namespace."""
+    """Group and kind of all in the golden trees and the shop: units, _namespace, the job."""
     trees = [read(case / "want") for case in HERE.iterdir() if (case / "want").is_dir()]
     trees.append(
         read(ROOT / "base") | {f"overlays/{p}": c for p, c in read(ROOT / "overlays").items()}
@@ -146,7 +151,7 @@ def emitted():
         "handlerPath": "/c", "version": "v1", "replicas": 1, "image": "a/b:1", "port": 80,
     })  # fmt: skip
     trees.append(tree_of({**specs(), "config.yaml": config}))
-    units, spaces = set(), set()
+    units, spaces, jobs = set(), set(), set()
     for tree in trees:
         for path, content in tree.items():
             skipped = (
@@ -162,11 +167,13 @@ def emitted():
                 if not api or item.get("kind") == "Kustomization" or api.startswith("gati.dev"):
                     continue
                 kind = (api.rpartition("/")[0], item["kind"])
-                (spaces if "/_namespace/" in path else units).add(kind)
-    return units, spaces
+                job = "/_reconciler/" in path or "/reconciler/" in path
+                (jobs if job else spaces if "/_namespace/" in path else units).add(kind)
+    return units, spaces, jobs
 
 
 def test_rights_are_exactly_the_kinds_that_are_written():
-    units, spaces = emitted()
+    units, spaces, jobs = emitted()
     assert units == set(UNIT_KINDS), "a kind has come or gone: emit/engines/rights.py must follow"
     assert spaces == {("", "Namespace"), *NAMESPACE_KINDS}
+    assert jobs == {*JOB_KINDS, *JOB_CLUSTER_KINDS}

@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from gati_gitops.check import check_objects, read_crds
+from gati_gitops.emit.job import job_releases
 from gati_gitops.render import MemoryFiles, render
 from gati_gitops.spec.crds import crd_files
 from gati_gitops.tree import is_ours
@@ -63,6 +64,8 @@ def test_nothing_dangles_and_no_release_folder_is_left_over(case):
     assert not dangling(tree)
     plans = [objects(tree, path)[0] for path in tree if path.endswith("/unit.yaml")]
     named = {v["release"] for plan in plans for v in plan["versions"]}
+    for env in {path.split("/")[1] for path in tree if path.startswith("overlays/")}:
+        named |= {path.rpartition("/")[2] for path in job_releases(tree, env)}
     folders = [folder for folder in kustomizations(tree) if folder.startswith("base/")]
     assert {folder.rpartition("/")[2] for folder in folders} == named
 

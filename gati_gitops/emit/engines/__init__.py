@@ -26,16 +26,18 @@ def sync_files(
     wide: Mapping[str, bool],
     before: Mapping[str, bytes],
     source_file: str,
+    jobs: Iterable[str] = (),
 ) -> Tree:
     """Everything in ``clusters/<cluster>``, and the empty folders of roots that await pruning.
 
     ``units`` are (namespace, folder) pairs, ``crds`` the names of our CRDs on the cluster, ``wide``
-    the namespaces with objects of their own, and ``before`` what stood in ``clusters/<cluster>``.
+    the namespaces with objects of their own, ``before`` what stood in ``clusters/<cluster>``, and
+    ``jobs`` the namespaces with a job.
     """
     line = header([source_file])
     home = f"clusters/{target.cluster}"
     stood = {path.removeprefix(f"{home}/") for path in before}
-    roots = sync_roots(target.env, target.cluster, units, wide, stood)
+    roots = sync_roots(target.env, target.cluster, units, wide, stood, jobs)
     if target.here.engine == "flux":
         objects = flux_objects(target, roots)
     else:

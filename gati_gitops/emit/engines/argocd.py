@@ -1,4 +1,4 @@
-"""Argo CD: an Application per sync root, and two AppProjects with the rights that those need.
+"""Argo CD: an Application per sync root, and AppProjects with the rights that those need.
 
 Applications carry no finalizer, so deleting one deletes nothing that it synced. No waves and no
 hooks: all objects of a root are applied together, and what takes traffic from a crashing version
@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gati_gitops.emit.engines.rights import NAMESPACE_KINDS, UNIT_KINDS
+from gati_gitops.emit.engines.rights import (
+    JOB_CLUSTER_KINDS,
+    JOB_KINDS,
+    NAMESPACE_KINDS,
+    UNIT_KINDS,
+)
 from gati_gitops.emit.engines.roots import Root, identity
 from gati_gitops.emit.engines.target import Target
 from gati_gitops.emit.objects.meta import Object, named
+from gati_gitops.plan.job import job_name
 from gati_gitops.spec.sync import IN_CLUSTER
 
 _API = "argoproj.io/v1alpha1"
@@ -29,7 +35,10 @@ def argocd_objects(
     target: Target, roots: Sequence[Root], crds: Iterable[str]
 ) -> dict[str, list[Object]]:
     """File to objects."""
-    files = {"project.yaml": [_units_project(target, roots), _cluster_project(target, roots, crds)]}
+    projects = [_units_project(target, roots), _cluster_project(target, roots, crds)]
+    if any(root.job for root in roots):
+        projects.append(_job_project(target, roots))
+    files = {"project.yaml": projects}
     for root in roots:
         files[root.file] = [_application(target, root)]
     return files
@@ -66,7 +75,7 @@ def _application(target: Target, root: Root) -> Object:
 
 def _units_project(target: Target, roots: Sequence[Root]) -> Object:
     """May hold what units are made of, in their namespaces, and nothing of the cluster's own."""
-    own = {root.namespace for root in roots if not root.guarded}
+    own = {root.namespace for root in roots if not root.guarded and not root.job}
     namespaces = sorted(own.union(target.route_namespaces))
     return _project(
         target,
@@ -107,6 +116,25 @@ def _cluster_project(target: Target, roots: Sequence[Root], crds: Iterable[str])
     )
 
 
+def _job_project(target: Target, roots: Sequence[Root]) -> Object:
+    """May give rights, so nothing but the job may be in it."""
+    namespaces = {root.namespace for root in roots if root.job}
+    if _cluster(target) == {"server": IN_CLUSTER}:
+        namespaces.add(target.sync.argocd.namespace)  # where the job reads what was synced
+    name = job_name(target.project)
+    permitted = [{"group": group, "kind": kind, "name": name} for group, kind in JOB_CLUSTER_KINDS]
+    return _project(
+        target,
+        "reconciler",
+        f"What watches {target.cluster} ({target.env}) for {target.project}.",
+        [{**_cluster(target), "namespace": namespace} for namespace in sorted(namespaces)],
+        {
+            "clusterResourceWhitelist": permitted,
+            "namespaceResourceWhitelist": _kinds(JOB_KINDS),
+        },
+    )
+
+
 def _project(
     target: Target, part: str, words: str, destinations: list[Object], rights: Object
 ) -> Object:
@@ -122,7 +150,8 @@ def _project(
 
 
 def _project_name(target: Target, root: Root) -> str:
-    return identity(target.env, target.cluster, "cluster" if root.guarded else "units")
+    part = "cluster" if root.guarded else "reconciler" if root.job else "units"
+    return identity(target.env, target.cluster, part)
 
 
 def _cluster(target: Target) -> dict[str, str]:

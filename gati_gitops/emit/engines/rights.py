@@ -31,3 +31,23 @@ NAMESPACE_KINDS: tuple[tuple[str, str], ...] = (
     ("monitoring.coreos.com", "PrometheusRule"),
 )
 """The namespaced kinds in ``_namespace`` folders."""
+
+JOB_KINDS = (
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    ("apps", "Deployment"),
+    ("batch", "CronJob"),
+    ("monitoring.coreos.com", "PrometheusRule"),
+    ("monitoring.coreos.com", "ServiceMonitor"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("policy", "PodDisruptionBudget"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+)
+"""The namespaced kinds of the job."""
+
+JOB_CLUSTER_KINDS = (
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+)
+"""What it has of the cluster's own, by its name alone."""

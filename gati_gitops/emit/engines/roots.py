@@ -2,7 +2,8 @@
 
 The units of a namespace are one root while they are few; kustomize grows with the square of a
 root's size, so a larger namespace is synced per unit. Namespaces and CRDs are roots of their own:
-what removes a unit must never be able to remove them.
+what removes a unit must never be able to remove them. So is the job: a unit that can't be built
+must not stop what would roll it back.
 
 A root that has lost all of its units stays, empty, for the sake of pruning: deleting an Application
 or Kustomization deletes nothing on the cluster, so what syncs the last objects of a namespace away
@@ -15,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from gati_gitops.plan.job import job_folder
 from gati_gitops.plan.naming import HASH, short_hash
 
 MAX_UNITS = 50
@@ -25,6 +27,8 @@ CRDS = "crds.yaml"
 _FILE = re.compile(
     r"(?P<namespace>[a-z0-9-]+)\.(?P<unit>units|(?:handler|module)-[a-z0-9-]+)\.yaml"
 )
+_JOB = "reconciler"
+_JOB_FILE = re.compile(rf"(?P<namespace>[a-z0-9-]+)\.{_JOB}\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Root:
     """The folder that holds every release folder it builds on."""
     namespace: str = ""
     unit: str = ""
+    job: bool = False
+    """Holds what watches the cluster."""
     holds_namespace: bool = False
     """Whether the Namespace itself is one of its objects."""
     empty: bool = False
@@ -65,12 +71,15 @@ def sync_roots(
     units: Iterable[tuple[str, str]],
     wide: Mapping[str, bool],
     before: Iterable[str],
+    jobs: Iterable[str] = (),
 ) -> list[Root]:
     """The roots of a cluster.
 
     ``wide`` has the namespaces with objects of their own, and whether the Namespace is one of
-    them; ``before`` names the files that stood in ``clusters/<cluster>``.
+    them; ``before`` names the files that stood in ``clusters/<cluster>``; ``jobs`` has the
+    namespaces with a job.
     """
+    before = list(before)
     by_namespace: dict[str, list[str]] = {}
     for namespace, unit in sorted(units):
         by_namespace.setdefault(namespace, []).append(unit)
@@ -88,7 +97,23 @@ def sync_roots(
         _of_units(env, cluster, namespace, unit, empty=True)
         for namespace, unit in _left(by_namespace, before)
     ]
+    now = sorted(jobs)
+    roots += [_of_job(env, cluster, namespace) for namespace in now]
+    were = [found["namespace"] for file in before if (found := _JOB_FILE.fullmatch(file))]
+    roots += [_of_job(env, cluster, name, empty=True) for name in were if name not in now]
     return sorted(roots, key=lambda root: root.file)
+
+
+def _of_job(env: str, cluster: str, namespace: str, *, empty: bool = False) -> Root:
+    return Root(
+        file=f"{namespace}.{_JOB}.yaml",
+        name=identity(env, cluster, namespace, _JOB),
+        folder=job_folder(env, cluster, namespace),
+        base=f"base/{namespace}/{_JOB}",
+        namespace=namespace,
+        job=True,
+        empty=empty,
+    )
 
 
 def _of_units(env: str, cluster: str, namespace: str, unit: str, *, empty: bool = False) -> Root:

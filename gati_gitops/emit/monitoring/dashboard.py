@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from gati_gitops.emit.objects.meta import Object, named
 from gati_gitops.plan.naming import MANAGER, shorten
 
 _LEGEND = "{{gati_unit}} {{gati_version}}"
-_PANELS = (
+_SOURCE = {"type": "prometheus", "uid": "prometheus"}
+_SERIES = (
     ("Requests by version", "gati:requests:rate5m", "reqps"),
     ("Error ratio", "gati:error_ratio:rate5m", "percentunit"),
     ("99th percentile", "gati:latency_seconds:p99", "s"),
@@ -19,12 +21,38 @@ _PANELS = (
 )
 
 
+class Panel(NamedTuple):
+    """One graph."""
+
+    title: str
+    expression: str
+    unit: str
+    legend: str
+
+
 def dashboard(project: str, namespace: str, units_in: list[str]) -> Object:
     """The dashboard of a project on one cluster, in Grafana's namespace."""
+    only = "|".join(units_in)
+    variables = [
+        _variable("namespace", f'namespace=~"{only}"', "namespace"),
+        _variable("unit", 'namespace=~"$namespace"', "gati_unit"),
+    ]
+    where = 'namespace=~"$namespace", gati_unit=~"$unit"'
+    panels = [
+        Panel(title, f"{series}{{{where}}}", unit, _LEGEND) for title, series, unit in _SERIES
+    ]
+    content = board(shorten(f"gati-{project}", 40), f"Gati: {project}", variables, panels)
+    return board_map(f"gati-dashboard-{project}", f"gati-{project}", project, namespace, content)
+
+
+def board_map(
+    name: str, file: str, project: str, namespace: str, content: dict[str, Any]
+) -> Object:
+    """A dashboard as Grafana's sidecar wants it."""
     found = named(
         "v1",
         "ConfigMap",
-        shorten(f"gati-dashboard-{project}"),
+        shorten(name),
         namespace,
         {
             "app.kubernetes.io/managed-by": MANAGER,
@@ -32,28 +60,25 @@ def dashboard(project: str, namespace: str, units_in: list[str]) -> Object:
             "grafana_dashboard": "1",
         },
     )
-    text = json.dumps(_content(project, units_in), indent=2, sort_keys=True)
-    found["data"] = {f"gati-{project}.json": text + "\n"}
+    text = json.dumps(content, indent=2, sort_keys=True)
+    found["data"] = {f"{file}.json": text + "\n"}
     return found
 
 
-def _content(project: str, namespaces: list[str]) -> dict[str, Any]:
-    only = "|".join(namespaces)
+def board(
+    uid: str, title: str, variables: list[dict[str, Any]], panels: Sequence[Panel]
+) -> dict[str, Any]:
+    """A dashboard as Grafana reads it."""
     return {
-        "uid": shorten(f"gati-{project}", 40),
-        "title": f"Gati: {project}",
+        "uid": uid,
+        "title": title,
         "tags": ["gati"],
         "schemaVersion": 39,
         "editable": False,
         "time": {"from": "now-6h", "to": "now"},
         "refresh": "30s",
-        "templating": {
-            "list": [
-                _variable("namespace", f'namespace=~"{only}"', "namespace"),
-                _variable("unit", 'namespace=~"$namespace"', "gati_unit"),
-            ]
-        },
-        "panels": [_panel(number, *panel) for number, panel in enumerate(_PANELS)],
+        "templating": {"list": variables},
+        "panels": [_panel(number, panel) for number, panel in enumerate(panels)],
     }
 
 
@@ -62,7 +87,7 @@ def _variable(name: str, where: str, label: str) -> dict[str, Any]:
         "name": name,
         "type": "query",
         "query": f"label_values(gati:targets:all{{{where}}}, {label})",
-        "datasource": {"type": "prometheus", "uid": "prometheus"},
+        "datasource": _SOURCE,
         "includeAll": True,
         "multi": True,
         "refresh": 2,
@@ -70,14 +95,13 @@ def _variable(name: str, where: str, label: str) -> dict[str, Any]:
     }
 
 
-def _panel(number: int, title: str, series: str, unit: str) -> dict[str, Any]:
-    where = 'namespace=~"$namespace", gati_unit=~"$unit"'
+def _panel(number: int, panel: Panel) -> dict[str, Any]:
     return {
         "id": number + 1,
-        "title": title,
+        "title": panel.title,
         "type": "timeseries",
-        "datasource": {"type": "prometheus", "uid": "prometheus"},
+        "datasource": _SOURCE,
         "gridPos": {"h": 8, "w": 12, "x": 12 * (number % 2), "y": 8 * (number // 2)},
-        "fieldConfig": {"defaults": {"unit": unit}, "overrides": []},
-        "targets": [{"expr": f"{series}{{{where}}}", "legendFormat": _LEGEND, "refId": "A"}],
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "targets": [{"expr": panel.expression, "legendFormat": panel.legend, "refId": "A"}],
     }

@@ -36,12 +36,12 @@ def _around(plan: UnitPlan, fence: Fence, versions: Sequence[PlannedVersion]) ->
     ingress = _ingress(plan, fence, versions)
     if ingress:  # an empty list would not survive the API server
         spec["ingress"] = ingress
-    rules = [_dns(fence.dns_namespace, fence.dns_port, fence.dns_cidr)]
+    rules = [dns_rule(fence.dns_namespace, fence.dns_port, fence.dns_cidr)]
     for (namespace, name), ports in _called(versions).items():
         peer = {"namespaceSelector": _namespace(namespace), "podSelector": _pods(name)}
         rules.append(Shared({"to": [peer], "ports": [_port(port) for port in ports]}))
     own = (rule for version in versions for rule in version.egress)
-    rules += [_outbound(rule) for rule in dict.fromkeys((*fence.egress, *own))]
+    rules += [outbound_rule(rule) for rule in dict.fromkeys((*fence.egress, *own))]
     spec["egress"] = rules
     found = named(API, "NetworkPolicy", unit.object_name, unit.namespace, _labels(plan))
     found["spec"] = spec
@@ -52,13 +52,13 @@ def _ingress(plan: UnitPlan, fence: Fence, versions: Sequence[PlannedVersion]) -
     ports = tuple(sorted({version.port for version in versions}))
     rules: list[Object] = []
     if plan.route is not None and fence.gateways:
-        rules.append(_from(fence.gateways, ports))
+        rules.append(from_rule(fence.gateways, ports))
     if any(version.open for version in versions):
         rules.append({"from": [{"namespaceSelector": {}}], "ports": [_port(p) for p in ports]})
     if fence.monitoring:
         # without a port of their own metrics are read on that of each version
         scraped = (plan.scraped.port,) if plan.scraped and not plan.scraped.port_name else ports
-        rules.append(_from((fence.monitoring,), scraped))
+        rules.append(from_rule((fence.monitoring,), scraped))
     return rules
 
 
@@ -111,13 +111,13 @@ def _port(port: int, protocol: str = "TCP") -> Shared:
 
 
 @lru_cache(maxsize=1024)
-def _from(namespaces: tuple[str, ...], ports: tuple[int, ...]) -> Shared:
+def from_rule(namespaces: tuple[str, ...], ports: tuple[int, ...]) -> Shared:
     peers = [{"namespaceSelector": _namespace(name)} for name in namespaces]
     return Shared({"from": peers, "ports": [_port(port) for port in ports]})
 
 
 @lru_cache(maxsize=64)
-def _dns(namespace: str, port: int, cidr: str) -> Shared:
+def dns_rule(namespace: str, port: int, cidr: str) -> Shared:
     to: list[Object] = [{"namespaceSelector": _namespace(namespace)}]
     if cidr:
         to.append({"ipBlock": {"cidr": cidr}})
@@ -125,7 +125,7 @@ def _dns(namespace: str, port: int, cidr: str) -> Shared:
 
 
 @lru_cache(maxsize=1024)
-def _outbound(rule: Outbound) -> Shared:
+def outbound_rule(rule: Outbound) -> Shared:
     to: list[Object]
     if rule.cidr:
         to = [{"ipBlock": {"cidr": rule.cidr}}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gati_gitops.emit.job import BASE
 from gati_gitops.ledger.store import ledger_from, plan_from
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.naming import UNIT_LABEL, UnitId
@@ -32,6 +33,8 @@ def scope_of(explainer: Explainer, output: Snapshot, path: str) -> Scope:
         stored = output.read(file)
         ledger = None if stored is None else ledger_from(read_config(decode(stored)), file)
         return explainer.unit(plan, ledger, stored or b"")
+    if parts[0] == "base" and len(parts) > 3 and parts[2] == BASE:
+        return explainer.job("/".join(parts[:4]))
     if parts[0] == "base" and len(parts) > 3:
         return explainer.base(_unit(parts[1], parts[2]))
     if parts[0] == "overlays" and len(parts) > 2:

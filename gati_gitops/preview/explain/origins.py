@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from gati_gitops.plan.naming import VERSION_LABEL
+from gati_gitops.emit.job.monitoring import BOARD
+from gati_gitops.plan.job import COMPONENT
+from gati_gitops.plan.naming import MANAGER, UNIT_LABEL, VERSION_LABEL
 from gati_gitops.preview.explain.fields import fits, leaves, lookup, match, show
 from gati_gitops.preview.explain.model import Cause, Kind, Origin, Path
 from gati_gitops.preview.explain.rule import Rule
@@ -94,6 +96,8 @@ def located(scope: Scope, made: Object, file: str) -> tuple[Scope, str]:
     if kind == "Kustomization":
         flux = api.startswith("kustomize.toolkit.fluxcd.io/")
         return scope, "flux" if flux else kind
+    if _of_job(made):
+        return scope, f"job-{kind}"
     template = _template(scope, made, name)
     if template:
         return replace(scope, bound={"template": template}), "template"
@@ -109,6 +113,16 @@ def located(scope: Scope, made: Object, file: str) -> tuple[Scope, str]:
         backend = lookup(made, "spec.rules.0.http.paths.0.backend.service.name")
         return scope.holding({"version": backend}), kind
     return scope, kind
+
+
+def _of_job(made: Object) -> bool:
+    """Whether it belongs to what watches the cluster."""
+    labels = lookup(made, "metadata.labels") or {}
+    name = str(lookup(made, "metadata.name") or "")
+    if "grafana_dashboard" in labels:
+        return name.startswith(BOARD)
+    part, whose = (labels.get(f"app.kubernetes.io/{k}") for k in ("component", "managed-by"))
+    return (part, whose) == (COMPONENT, MANAGER) and UNIT_LABEL not in labels
 
 
 def _template(scope: Scope, made: Object, file: str) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from gati_gitops.emit.job import job_files
 from gati_gitops.emit.routes.table import route_table, rule_names
 from gati_gitops.ledger.model import Entry, Ledger
 from gati_gitops.plan.calls import Around, directory
+from gati_gitops.plan.job import job_plan
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 from gati_gitops.plan.naming import UnitId, slug
 from gati_gitops.plan.releases import release
@@ -24,6 +26,8 @@ from gati_gitops.spec.template import Template
 
 Key = tuple[str, str]
 """Namespace and folder of a unit."""
+RELEASED = "released"
+"""Bound where it is about what all clusters share."""
 
 
 class Explainer:
@@ -47,6 +51,18 @@ class Explainer:
     def cluster(self, environment: str = "", cluster: str = "", namespace: str = "") -> Scope:
         """What belongs to no unit."""
         return Scope(self, environment, cluster, namespace=namespace)
+
+    def job(self, release: str) -> Scope:
+        """A release folder of the job: what the project says of it, as some cluster has it."""
+        environments = self.specs.project.spec.environments if self.specs else {}
+        for env, settings in environments.items():
+            for cluster in settings.clusters:
+                assert self.specs is not None
+                plan = job_plan(self.specs.project, env, cluster)
+                file = self.specs.project_doc.file if self.specs.project_doc else ""
+                if plan is not None and job_files(plan, file).release == release:
+                    return replace(self.cluster(env, cluster), bound={RELEASED: True})
+        return replace(self.cluster(), bound={RELEASED: True})
 
     def outdated(self, plan: UnitPlan) -> list[str]:
         """Versions of a unit that these specs would compile to something else."""

@@ -8,7 +8,8 @@
 ``env:`` ``cluster:``     a field of the environment, or of the cluster, in gati.yaml
 ``routing:hosts``         the cluster's routing laid over the environment's
 ``network:dns``           the environment's network laid over the project's
-``over:deletionBudget``   the environment's, else the project's, as a whole; ``laid:`` field by field
+``job:interval``          the cluster's, else the environment's, else the project's job
+``over:deletionBudget``   the environment's, else the project's, whole; ``laid:`` field by field
 ``module:spec.port``      a field of the module that a variable is about; ``module/x:`` of module x
 ``namespace:``            the namespace of a document, where it is about all units of one
 ``beside:0``              the path of another unit, which this one leaves to it
@@ -29,10 +30,11 @@ from functools import lru_cache
 from typing import Any
 
 from gati_gitops.errors import Place
+from gati_gitops.plan.job import OF_RELEASE
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.preview.explain.fields import Step, lookup, pattern, show
 from gati_gitops.preview.explain.model import Cause, Path
-from gati_gitops.preview.explain.scope import Scope
+from gati_gitops.preview.explain.scope import RELEASED, Scope
 from gati_gitops.spec.load import Doc
 from gati_gitops.yamlio.strict import marks
 
@@ -248,6 +250,8 @@ def _settings(scope: Scope, where: str, text: str) -> Iterator[Path]:
         where = "routing"
     if where == "project":
         yield path
+    elif where == "job":
+        yield from _job(scope, path)
     elif not scope.environment:
         return
     elif where == "env":
@@ -267,6 +271,15 @@ def _settings(scope: Scope, where: str, text: str) -> Iterator[Path]:
     elif where == "laid":  # the same field by field
         own = _has(data, (*environment, *path))
         yield (*(environment if own else ("spec",)), *path)
+
+
+def _job(scope: Scope, path: Path) -> Iterator[Path]:
+    """Layer by layer; what clusters share is the project's, but for what makes it another one."""
+    if RELEASED not in scope.bound or (path and path[0] in OF_RELEASE):
+        environment = ("spec", "environments", scope.environment)
+        yield (*environment, "clusters", scope.cluster, "job", *path)
+        yield (*environment, "job", *path)
+    yield ("spec", "job", *path)
 
 
 # -- paths ---------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from types import MappingProxyType
 from gati_gitops.preview.explain.rule import Rule
 from gati_gitops.preview.explain.rules import (
     engines,
+    job,
+    job_around,
     monitoring,
     namespaces,
     network,
@@ -30,6 +32,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         **monitoring.RULES,
         **namespaces.RULES,
         **engines.RULES,
+        **job.RULES,
+        **job_around.RULES,
         **records.RULES,
     }
 )

@@ -17,16 +17,22 @@ def _released(scope: Scope, value: Any) -> Sources:
     return ()
 
 
+def _patched(scope: Scope, value: Any) -> Sources:
+    """Versions by partial documents, the job by the settings of its cluster."""
+    return ("partial:",) if scope.plan is not None else ("job:",)
+
+
 _BUILD = (
     *KIND,
     chosen(
         "resources[]",
         "a release folder that is live here, or a file or folder beside this one", _released,
     ),
-    rule("patches[].patch", "what the environment changes in a version, and its number of pods",
-         "partial:", default="no partial document changes it; the number of pods stands here"),
+    chosen("patches[].patch", "what is not as everywhere else here, and the number of pods",
+           _patched, "no partial document changes it; the number of pods stands here"),
     rule("images[].name", "an image whose registry is another one here", ".image"),
-    rule("images[].newName", "the registry that serves the image here", "mirror:"),
+    rule("images[].newName", "the registry that serves the image here", "mirror:",
+         "env:registries"),
 )  # fmt: skip
 
 _UNIT_FILE = (
