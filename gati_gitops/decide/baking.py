@@ -44,7 +44,7 @@ def baking(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     back = way_back(unit)
     assert back is not None
     if why := hopeless(unit, sight, clock):
-        return left(unit, sight, back, clock, back.clock, why, ())
+        return left(unit, sight, back, clock, why, ())
     if not clock.shown:
         why = f"{sight.id} waits for the cluster to show it at {sight.entry.weight} %"
         return Judged(Verdict.WAIT, why, clock, rolling=True)
@@ -60,7 +60,7 @@ def revised(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """Judge a new revision of a version; the one before it is kept until this one is proved."""
     judged = unit.rules.strategy in JUDGED and bool(sight.entry.weight)
     if judged and (why := hopeless(unit, sight, clock)):
-        return left(unit, sight, sight, clock, clock, why, ())
+        return left(unit, sight, sight, clock, why, ())
     name = f"the new revision of {sight.id}"
     if not clock.shown or (why := unready(sight)):
         why = unready(sight) or "the cluster does not show it yet"
@@ -92,7 +92,7 @@ def beside(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     if unit.rules.strategy not in JUDGED or active is None or unit.around.standby:
         return Judged(Verdict.STEADY, name, clock)
     if why := hopeless(unit, sight, clock):
-        return left(unit, sight, active, clock, active.clock, why, ())
+        return left(unit, sight, active, clock, why, ())
     if not clock.shown:
         return Judged(Verdict.WAIT, f"{name}: the cluster does not show it yet", clock)
     found = check(unit, sight, clock, active)
@@ -105,7 +105,7 @@ def _failed(unit: Unit, sight: Sight, to: Sight, found: Check) -> Judged | None:
     clock, rules = found.clock, unit.rules
     if clock.failed < rules.failures and clock.failed_in_step < rules.failures_in_step:
         return None
-    return left(unit, sight, to, clock, to.clock, found.why, found.facts)
+    return left(unit, sight, to, clock, found.why, found.facts)
 
 
 def _verdict(found: Check, fine: Verdict = Verdict.WAIT) -> Verdict:

@@ -6,17 +6,19 @@ so that a test can take one away and see what happens then.
 
 from __future__ import annotations
 
-from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
 from gati_gitops.decide.ready import unready
 from gati_gitops.decide.shown import route_differs, version_differs
 from gati_gitops.decide.view import Sight, Unit
-from gati_gitops.decide.words import some
+from gati_gitops.decide.words import some, span
 
 __all__ = [
     "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
     "pods_are_missing", "stable_cannot_carry", "step_is_not_shown",
 ]  # fmt: skip
+
+SCRAPE = 15.0
+"""Seconds between scrapes where nothing is scraped."""
 
 
 def step_is_not_shown(unit: Unit, sight: Sight) -> str:
@@ -63,12 +65,14 @@ def stable_cannot_carry(unit: Unit, sight: Sight) -> str:
 
 def evidence_is_old(unit: Unit, sight: Sight) -> str:
     """What was seen too long ago says nothing of now."""
-    age = unit.now - unit.live.at
-    limit = 2 * scrape_of(sight) + 30
-    return f"the cluster was seen {age:.0f} s ago" if age > limit else ""
+    said, seen_at, scrape = sight.telemetry, unit.live.at, SCRAPE
+    if not isinstance(said, Missing):
+        seen_at, scrape = min(seen_at, said.window.at), said.window.scrape
+    age = unit.now - seen_at
+    return f"what was seen is {span(age)} old" if age > 2 * scrape + 30 else ""
 
 
-def nobody_could_take_it(unit: Unit, to: Sight, clock: VersionClock) -> str:
+def nobody_could_take_it(unit: Unit, to: Sight) -> str:
     """Traffic never goes back to a version that has nobody to answer it.
 
     It should have its fewest pods. One that has been short of them for long takes what it can: the
@@ -77,11 +81,8 @@ def nobody_could_take_it(unit: Unit, to: Sight, clock: VersionClock) -> str:
     workload = to.workload
     if workload is None or workload.ready < 1 or workload.ready_endpoints < 1:
         return f"{to.id} has no pod that takes requests"
-    short = clock.unready and unit.now - clock.unready >= unit.rules.progress_deadline
+    unready = to.clock.unready
+    short = unready and unit.now - unready >= unit.rules.progress_deadline
     if workload.ready < to.fewest and not short:
         return f"{to.id} has {workload.ready} of its {some(to.fewest, 'pod')}"
     return ""
-
-
-def scrape_of(sight: Sight) -> float:
-    return 15.0 if isinstance(sight.telemetry, Missing) else sight.telemetry.window.scrape

@@ -6,7 +6,7 @@ take one away and see what happens then.
 
 from __future__ import annotations
 
-from gati_gitops.decide.look import begin, edge_moved, highest, is_asleep, moved, told
+from gati_gitops.decide.look import begin, edge_moved, highest, is_out, moved, told
 from gati_gitops.decide.observation import EdgeSeries, Gap, Missing
 from gati_gitops.decide.view import Sight, Unit
 
@@ -23,7 +23,7 @@ def requests_were_counted(unit: Unit, sight: Sight) -> str:
     """A counter of one of its pods moved, or was born."""
     if (said := told(sight)) is None:
         return ""
-    since = begin(unit, said.window)
+    since = begin(unit, said)
     for name, pod in said.pods.items():
         if any(moved(series, pod.up, since) for series in pod.requests):
             return f"{name} counted requests"
@@ -34,7 +34,7 @@ def requests_are_open(unit: Unit, sight: Sight) -> str:
     """A pod has a request in progress, or had one."""
     if (said := told(sight)) is None:
         return ""
-    since = begin(unit, said.window)
+    since = begin(unit, said)
     for name, pod in said.pods.items():
         if pod.in_flight is not None and highest(pod.in_flight, since) > 0:
             return f"{name} has requests in progress"
@@ -46,14 +46,14 @@ def gateway_counted_requests(unit: Unit, sight: Sight) -> str:
     said = told(sight)
     if said is None or isinstance(said.edge, Missing):
         return ""
-    return "the gateway counted requests" if edge_moved(said.edge, begin(unit, said.window)) else ""
+    return "the gateway counted requests" if edge_moved(said.edge, begin(unit, said)) else ""
 
 
 def gateway_has_open_requests(unit: Unit, sight: Sight) -> str:
     said = told(sight)
     if said is None or isinstance(said.edge, Missing) or isinstance(said.edge.active, Missing):
         return ""
-    since = begin(unit, said.window)
+    since = begin(unit, said)
     if any(highest(series, since) > 0 for series in said.edge.active):
         return "the gateway has requests to it in progress"
     return ""
@@ -72,9 +72,11 @@ def open_requests_are_unknown(unit: Unit, sight: Sight) -> str:
     said = told(sight)
     if said is None or isinstance(said.edge, Missing):
         return ""
-    if any(pod.in_flight is not None for pod in said.pods.values()) and not is_asleep(sight):
+    if any(pod.in_flight is not None for pod in said.pods.values()) and not is_out(sight):
         return ""
     active = said.edge.active
+    if isinstance(active, Missing) and active.gap is not Gap.UNSUPPORTED:
+        return ""  # told where gaps are
     return (
         f"requests in progress are not measured: {active.why}"
         if isinstance(active, Missing)

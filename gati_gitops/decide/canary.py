@@ -12,7 +12,7 @@ from gati_gitops.decide import before_traffic as guards
 from gati_gitops.decide.checks import Check, Outcome, check
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.judged import Judged
-from gati_gitops.decide.pods import is_asleep, needed
+from gati_gitops.decide.pods import can_be_woken, needed
 from gati_gitops.decide.ready import hopeless
 from gati_gitops.decide.verdict import Fact, Move, Verdict
 from gati_gitops.decide.view import Sight, Unit
@@ -20,35 +20,36 @@ from gati_gitops.decide.words import percent, some, span
 from gati_gitops.ledger.model import Phase
 
 
-def rolling(unit: Unit, sight: Sight, clock: VersionClock, way_back: VersionClock) -> Judged:
-    """Judge the version that is being rolled out. ``way_back``: the clock of the Active one."""
-    entry = sight.entry
+def rolling(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
+    """Judge the version that is being rolled out."""
     if why := hopeless(unit, sight, clock):
-        return left(unit, sight, unit.active, clock, way_back, why, ())
-    if (where := unit.around.judged.get(entry.key)) is not None:
+        return left(unit, sight, unit.active, clock, why, ())
+    if (where := unit.around.judged.get(sight.entry.key)) is not None:
         why = f"{sight.id} was rejected on {where}"
         return held(clock, why, f"rollback {unit.name}, or release {unit.name} {sight.id} there")
     if why := guards.step_is_not_shown(unit, sight):
         return Judged(Verdict.WAIT, f"{sight.id} waits for the cluster: {why}", clock, rolling=True)
     if unit.around.standby:
         return _following(unit, sight, clock)
-    if sight.phase is Phase.STARTING:
-        return _starting(unit, sight, clock, way_back)
-    return _stepping(unit, sight, clock, way_back)
+    if sight.phase is Phase.STARTING or unit.rules.strategy == "direct":
+        return _starting(unit, sight, clock)
+    return _stepping(unit, sight, clock)
 
 
 # -- at weight 0 ----------------------------------------------------------------------------------
 
 
-def _starting(unit: Unit, sight: Sight, clock: VersionClock, way_back: VersionClock) -> Judged:
+def _starting(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """Deployed: it gets its first share when it is seen ready, and what we sent it went well."""
     facts: tuple[Fact, ...] = (_pods(sight),)
+    if can_be_woken(sight):
+        return _woken(sight, f"{sight.id} starts, and sleeps: it is woken first", clock, facts)
     if why := guards.pods_are_missing(unit, sight):
         return Judged(Verdict.WAIT, f"{sight.id} starts: {why}", clock, facts, rolling=True)
     found = _sent(unit, sight, clock)
     if found is not None:
         clock, facts = found.clock, facts + found.facts
-        if decided := _limits(unit, sight, found, way_back):
+        if decided := _limits(unit, sight, found):
             return replace(decided, facts=facts)
         if found.outcome is not Outcome.PASSED:
             return Judged(
@@ -81,11 +82,11 @@ def _sent(unit: Unit, sight: Sight, clock: VersionClock) -> Check | None:
 # -- at the weight of a step ----------------------------------------------------------------------
 
 
-def _stepping(unit: Unit, sight: Sight, clock: VersionClock, way_back: VersionClock) -> Judged:
+def _stepping(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     beside = unit.active if unit.active is not sight else None
     found = check(unit, sight, clock, beside)
     clock = found.clock
-    if decided := _limits(unit, sight, found, way_back):
+    if decided := _limits(unit, sight, found):
         return decided
     at = f"{sight.id} at {sight.entry.weight} % for {span(unit.now - clock.shown)}"
     if found.outcome is Outcome.TOO_FEW:
@@ -122,14 +123,14 @@ def _passed(unit: Unit, sight: Sight, found: Check, at: str) -> Judged:
     return onward(unit, sight, clock, seen, found.facts)
 
 
-def _limits(unit: Unit, sight: Sight, found: Check, way_back: VersionClock) -> Judged | None:
+def _limits(unit: Unit, sight: Sight, found: Check) -> Judged | None:
     """What too many checks without a good end lead to."""
     clock, rules = found.clock, unit.rules
     at = f"{sight.id} at {sight.entry.weight} %"
     if clock.failed >= rules.failures or clock.failed_in_step >= rules.failures_in_step:
         times = max(clock.failed, clock.failed_in_step)
         why = f"{some(times, 'check')} failed: {found.why}"
-        return left(unit, sight, unit.active, clock, way_back, why, found.facts)
+        return left(unit, sight, unit.active, clock, why, found.facts)
     blind = found.outcome in (Outcome.UNSEEN, Outcome.ERROR)
     if clock.errors > rules.error_limit:
         why = f"{some(clock.errors, 'check')} in a row could not be made: {found.why}"
@@ -138,7 +139,7 @@ def _limits(unit: Unit, sight: Sight, found: Check, way_back: VersionClock) -> J
     else:
         return None
     if blind and rules.roll_back_without_data:
-        return left(unit, sight, unit.active, clock, way_back, why, found.facts)
+        return left(unit, sight, unit.active, clock, why, found.facts)
     return held(clock, f"{at}: {why}", f"release {unit.name} goes on", found.facts)
 
 
@@ -171,14 +172,14 @@ def onward(
 ) -> Judged:
     """The next step, if nothing stands in its way and there would be a way back."""
     entry = sight.entry
-    weight, after = (100, 100) if last else _next(unit, entry.weight)
+    alone = unit.active is None or unit.active is sight
+    weight, after = (100, 100) if last or alone else _next(unit, entry.weight)
     if against := _against(unit, sight):
         reason = f"{why}; it stays there: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
     active, room = unit.active, needed(unit, sight, weight)
-    if active is not None and active is not sight and is_asleep(active):
-        move = Move(Verdict.PREPARE, *entry.key, floor=1)
-        return _moves(move, f"{why}; {active.id} sleeps, and is woken first", clock, facts)
+    if active is not None and active is not sight and can_be_woken(active):
+        return _woken(active, f"{why}; {active.id} sleeps, and is woken first", clock, facts)
     if sight.ready < room:
         missing = f"{weight} % need {room} pods, and {sight.id} has {sight.ready}"
         if entry.floor < room:
@@ -221,7 +222,6 @@ def left(
     sight: Sight,
     to: Sight | None,
     clock: VersionClock,
-    way_back: VersionClock,
     why: str,
     facts: tuple[Fact, ...],
 ) -> Judged:
@@ -229,7 +229,10 @@ def left(
     if to is None or unit.rules.strategy == "manual":
         reason = f"{sight.id} fails: {why}"
         return Judged(Verdict.WAIT, f"{reason}; a person must look", clock, facts, rolling=True)
-    if to is not sight and (against := guards.nobody_could_take_it(unit, to, way_back)):
+    if to is not sight and can_be_woken(to):
+        reason = f"{sight.id} fails ({why}); {to.id} sleeps, and is woken to take the traffic"
+        return _woken(to, reason, clock, facts)
+    if to is not sight and (against := guards.nobody_could_take_it(unit, to)):
         reason = f"{sight.id} fails ({why}), and its traffic cannot go back yet: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
     weight = f" at {sight.entry.weight} %" if sight.entry.weight else ""
@@ -241,6 +244,11 @@ def left(
 def held(clock: VersionClock, why: str, remedy: str, facts: tuple[Fact, ...] = ()) -> Judged:
     """Everything stands still until a person has looked."""
     return _moves(Move(Verdict.HOLD), f"{why}; a person must look: {remedy}", clock, facts)
+
+
+def _woken(sight: Sight, why: str, clock: VersionClock, facts: tuple[Fact, ...]) -> Judged:
+    move = Move(Verdict.PREPARE, *sight.entry.key, room=max(1, sight.fewest))
+    return _moves(move, why, clock, facts)
 
 
 def _moves(move: Move, why: str, clock: VersionClock, facts: tuple[Fact, ...]) -> Judged:

@@ -13,7 +13,7 @@ from enum import Enum
 from gati_gitops.decide.clocks import Tally, VersionClock
 from gati_gitops.decide.observation import Gap, Missing
 from gati_gitops.decide.rules import Rules
-from gati_gitops.decide.stats import least, most, proves_more
+from gati_gitops.decide.stats import RARER, least, most, proves_more
 from gati_gitops.decide.traffic import added, stretch
 from gati_gitops.decide.verdict import Fact
 from gati_gitops.decide.view import Sight, Unit
@@ -134,7 +134,8 @@ def _outcome(
     tally, recent = clock.tally, clock.recent
     for name, wrong, total, limit in _shares(rules, tally):
         _, new, of, _ = next(row for row in _shares(rules, recent) if row[0] == name)
-        if proves_more(new, of, limit) or (new and proves_more(wrong, total, limit)):
+        lately = proves_more(new, of, limit, RARER)
+        if lately or (new and proves_more(wrong, total, limit)):
             worst = max((wrong, total), (new, of), key=lambda pair: least(*pair))
             return Outcome.FAIL, (
                 f"{worst[0]} of {some(worst[1], 'request')} {name},"

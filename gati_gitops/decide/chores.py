@@ -27,7 +27,8 @@ def _proved(unit: Unit, sight: Sight, found: Judged) -> Move | None:
     if entry.barred or not since or unit.around.standby or sight.phase is Phase.PENDING:
         return None
     served = unit.now - since
-    stood = [dwell for dwell in unit.around.dwells if entry.proved < dwell <= served]
+    wanted = [max(dwell, 1.0) for dwell in unit.around.dwells]
+    stood = [dwell for dwell in wanted if entry.proved < dwell <= served]
     if not stood:
         return None
     why = f"{sight.id} is seen to serve for {span(served)}, wanted {span(max(stood))}"

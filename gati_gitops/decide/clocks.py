@@ -69,8 +69,8 @@ class VersionClock(NamedTuple):
     failed_in_step: int = 0
     inconclusive: int = 0
     errors: int = 0
-    asleep: float = 0.0
-    """Since when it has no pods and no addresses, without being parked."""
+    out: float = 0.0
+    """Since when nothing of it takes requests, without being parked: it sleeps, or is broken."""
     quiet: float = 0.0
     """Since when nobody calls it, with all the evidence for that."""
     passes: int = 0

@@ -13,13 +13,23 @@ from gati_gitops.decide.absorb import absorbed, broken_glass
 from gati_gitops.decide.around import Around
 from gati_gitops.decide.clocks import UnitClock
 from gati_gitops.decide.judged import Judged
-from gati_gitops.decide.observation import Gap, Missing, Observation, Telemetry
+from gati_gitops.decide.look import edge_scrape
+from gati_gitops.decide.observation import (
+    Engine,
+    Gap,
+    Live,
+    LiveRoute,
+    Missing,
+    Observation,
+    Telemetry,
+)
 from gati_gitops.decide.rules import Rules
 from gati_gitops.decide.shown import route_differs
 from gati_gitops.decide.ticking import stamp, ticked
-from gati_gitops.decide.verdict import Decision, Finding, Verdict
+from gati_gitops.decide.verdict import Decision, Fact, Finding, Verdict
 from gati_gitops.decide.versions import judged_versions
 from gati_gitops.decide.view import Unit, viewed
+from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.stored import Stored, recovered
 
 ORDER = (
@@ -51,13 +61,13 @@ def decide(
     live = seen.live
     if isinstance(live, Missing):
         return _blind(place, live, clock)
-    if (move := absorbed(place, live)) is not None:
-        reason = f"a person moved the traffic by hand: {move.reason}"
-        return Decision(Verdict.ABSORB, reason, move=move, seen_at=live.at), clock
+    if (by_hand := _by_hand(place, live)) is not None:
+        return by_hand, replace(clock, stamp="")
     if ledger.hold:
-        return Decision(Verdict.HELD, f"held: {ledger.hold}"), clock
-    if why := live.frozen or broken_glass(live):
-        return Decision(Verdict.HELD, f"a person wants nothing to move: {why}"), clock
+        return _held(ledger, f"held: {ledger.hold}"), replace(clock, stamp="")
+    if live.frozen:
+        why = f"a person wants nothing to move: {live.frozen}"
+        return _held(ledger, why), replace(clock, stamp="")
     unit = viewed(rules, place.plan, ledger, seen, live, clock, now, around)
     state = stamp(ledger)
     unit = _ticked(unit, clock, same=clock.stamp == state)
@@ -67,6 +77,25 @@ def decide(
         for sight, judged in zip(unit.sights, found, strict=True)
     }
     return _decision(unit, found, seen), UnitClock(state, kept, now)
+
+
+def _held(ledger: Ledger, why: str) -> Decision:
+    """Nothing moves; and what was seen until now counts for no step after that."""
+    findings = tuple(
+        Finding(entry.id, Verdict.HELD, f"{entry.id} is {entry.phase}, and stays so")
+        for entry in ledger.entries
+    )
+    return Decision(Verdict.HELD, why, findings)
+
+
+def _by_hand(place: Stored, live: Live) -> Decision | None:
+    """What becomes of traffic that a person has taken into their own hands."""
+    if not isinstance(live.route, LiveRoute) or not live.route.break_glass:
+        return None
+    if (move := absorbed(place, live)) is not None:
+        reason = f"a person moved the traffic by hand: {move.reason}"
+        return Decision(Verdict.ABSORB, reason, move=move, seen_at=live.at)
+    return Decision(Verdict.HELD, f"the traffic is in a person's hands: {broken_glass(live)}")
 
 
 def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
@@ -91,6 +120,7 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
         Finding(sight.id, judged.verdict, judged.reason, judged.facts)
         for sight, judged in zip(unit.sights, found, strict=True)
     )
+    facts = _facts(unit)
     rolling = any(judged.rolling for judged in found)
     chosen = min(
         (judged for judged in found if judged.move is not None),
@@ -101,19 +131,35 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
         said = min(found, key=lambda judged: QUIETER.index(judged.verdict), default=None)
         if said is None:
             return Decision(Verdict.STEADY, "there is nothing to decide")
-        return Decision(said.verdict, said.reason, findings, rolling=rolling)
+        return Decision(said.verdict, said.reason, findings, facts, rolling=rolling)
     if unit.around.frozen and chosen.verdict not in ALWAYS:
         why = f"{unit.around.frozen}: {chosen.verdict} waits. {chosen.reason}"
-        return Decision(Verdict.FROZEN, why, findings, rolling=rolling)
+        return Decision(Verdict.FROZEN, why, findings, facts, rolling=rolling)
     seen_at, scrape = _age(unit, seen)
     return Decision(
         chosen.verdict,
         chosen.reason,
         findings,
+        facts,
         move=chosen.move,
         seen_at=seen_at,
         best_before=seen_at + 2 * scrape + UNSEEN_LIMIT,
         rolling=rolling,
+    )
+
+
+def _facts(unit: Unit) -> tuple[Fact, ...]:
+    """What holds for the unit as a whole."""
+    engine, route = unit.live.engine, route_differs(unit)
+    state = (
+        f"{engine.state} {engine.revision}".strip() if isinstance(engine, Engine) else str(engine)
+    )
+    cannot = unit.around.cannot_write
+    return (
+        Fact("route", route or "as the ledger has it", "as the ledger has it", ok=not route),
+        Fact("sync engine", state),
+        Fact("job", cannot or "can write", "can write", ok=not cannot),
+        Fact("window", unit.around.frozen or "open", "open", ok=not unit.around.frozen),
     )
 
 
@@ -122,4 +168,5 @@ def _age(unit: Unit, seen: Observation) -> tuple[float, float]:
     said = seen.telemetry.values() if not isinstance(seen.telemetry, Missing) else ()
     windows = [one.window for one in said if isinstance(one, Telemetry)]
     seen_at = min([unit.live.at, *(window.at for window in windows)])
-    return seen_at, max((window.scrape for window in windows), default=SCRAPE)
+    scrapes = [edge_scrape(one) for one in said if isinstance(one, Telemetry)]
+    return seen_at, max([window.scrape for window in windows] + scrapes, default=SCRAPE)

@@ -6,21 +6,28 @@ from bisect import bisect_left, bisect_right
 
 from gati_gitops.decide.counters import Uncountable, alike, checked, target, was_read_before
 from gati_gitops.decide.coverage import uncovered, unscraped
-from gati_gitops.decide.observation import EdgeSeries, Missing, PodSeries, Series, Telemetry, Window
+from gati_gitops.decide.observation import EdgeSeries, Missing, PodSeries, Series, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 
 
-def look_back(unit: Unit, window: Window) -> float:
+def look_back(unit: Unit, said: Telemetry) -> float:
     """The grace, and what scrapes may be late."""
-    return unit.rules.grace + 4 * window.scrape
+    return unit.rules.grace + 4 * max(said.window.scrape, edge_scrape(said))
+
+
+def edge_scrape(said: Telemetry) -> float:
+    """Seconds between two scrapes of the gateway."""
+    edge = said.edge
+    own = edge.scrape if isinstance(edge, EdgeSeries) else 0.0
+    return own or said.window.scrape
 
 
 def told(sight: Sight) -> Telemetry | None:
     return None if isinstance(sight.telemetry, Missing) else sight.telemetry
 
 
-def begin(unit: Unit, window: Window) -> float:
-    return window.at - look_back(unit, window)
+def begin(unit: Unit, said: Telemetry) -> float:
+    return said.window.at - look_back(unit, said)
 
 
 def is_asleep(sight: Sight) -> bool:
@@ -29,18 +36,27 @@ def is_asleep(sight: Sight) -> bool:
     return workload is not None and not (workload.desired or workload.pods or workload.endpoints)
 
 
+def is_out(sight: Sight) -> bool:
+    """Nothing of it takes requests: it sleeps, or was judged bad and none of its pods is ready."""
+    workload = sight.workload
+    if workload is None or workload.ready or workload.ready_endpoints or workload.endpoints:
+        return False
+    return sight.entry.barred or is_asleep(sight)
+
+
 # -- counters and gauges -------------------------------------------------------------------------
 
 
 def moved(series: Series, up: Series | None, since: float) -> bool:
-    """Whether a counter grew after ``since``, or was born then. A fall is not for here."""
+    """Whether a counter grew after ``since``, or was born then."""
     times, values = series.times, series.values
     first = bisect_right(times, since)
     if first == len(times):
         return False
-    if first:
-        return values[-1] > values[first - 1]
-    return values[-1] > values[0] or was_read_before(series, up)
+    before = values[max(first - 1, 0)]
+    if values[-1] < before:
+        return values[-1] > 0  # it began again, and has counted since
+    return values[-1] > before or (not first and was_read_before(series, up))
 
 
 def highest(series: Series, since: float) -> float:
@@ -78,12 +94,13 @@ def _came_with_its_pod(series: Series, up: Series | None, since: float) -> bool:
     return up.times[0] > since and series.times[0] >= up.times[0]
 
 
-def edge_unread(edge: EdgeSeries, window: Window, since: float) -> str:
+def edge_unread(said: Telemetry, edge: EdgeSeries, since: float) -> str:
     """Why the gateway's counters do not cover a time; empty: they do."""
+    at, scrape = said.window.at, edge_scrape(said)
     if not edge.up:
         return "the gateway is not scraped"
     for up in edge.up:
-        if why := unscraped(up, since, window.at, window.scrape):
+        if why := unscraped(up, since, at, scrape):
             return f"the gateway: {why}"
     active = () if isinstance(edge.active, Missing) else edge.active
     try:
@@ -91,12 +108,12 @@ def edge_unread(edge: EdgeSeries, window: Window, since: float) -> str:
         for series in edge.requests:
             checked(series, series.values)
             begun = max(since, series.times[0])
-            if why := uncovered(series, begun, window.at, window.scrape):
+            if why := uncovered(series, begun, at, scrape):
                 return f"a counter of the gateway: {why}"
     except Uncountable as problem:
         return f"the gateway: {problem.missing}"
     for series in active:
-        if why := uncovered(series, since, window.at, window.scrape):
+        if why := uncovered(series, since, at, scrape):
             return f"open requests at the gateway: {why}"
         if not is_count(series):
             return "the gateway tells a number of open requests that cannot be"

@@ -52,7 +52,7 @@ def returning(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """The version that a rollback waits for: it takes the traffic as soon as it can."""
     left = unit.ledger.active
     why = version_differs(unit, sight) or unready(sight)
-    if why := why or guards.nobody_could_take_it(unit, sight, clock):
+    if why := why or guards.nobody_could_take_it(unit, sight):
         waited = f" for {span(unit.now - clock.unready)}" if clock.unready else ""
         waits = f"{sight.id} is to take the traffic back, and is not ready{waited}: {why}"
         return Judged(Verdict.WAIT, waits, clock, rolling=True)

@@ -72,7 +72,7 @@ def _unbroken(
     unit: Unit, clock: VersionClock, said: Telemetry | None, *, complete: bool, unread: bool
 ) -> VersionClock:
     """Without pods only the gateway can tell: a moment in which nobody read it starts anew."""
-    longest = look_back(unit, said.window) if said is not None else unit.rules.grace
+    longest = look_back(unit, said) if said is not None else unit.rules.grace
     before = clock.quiet
     clock = passed(unit, clock, calls="", complete=complete, longest=longest)
     if said is None:

@@ -21,8 +21,8 @@ def needed(unit: Unit, sight: Sight, weight: int) -> int:
     return wanted if wanted > planned.scaling.floor else 0
 
 
-def is_asleep(sight: Sight) -> bool:
-    """A version that its scaler has taken to no pods, and that Git can wake."""
+def can_be_woken(sight: Sight) -> bool:
+    """A version that its scaler has taken to no pods, and that Git has not told otherwise yet."""
     workload, planned = sight.workload, sight.planned
     if workload is None or planned is None or not planned.scaling.owned:
         return False

@@ -48,7 +48,7 @@ def _lacking(key: Key, ledger: Ledger | None, cluster: str, dwell: float) -> str
     if entry is None or entry.digest != digest:
         waits = any(e.key == key for e in ledger.entries)
         return f"{cluster} has not started it" if waits else f"{cluster} does not have it"
-    if entry.proved >= dwell:
+    if entry.proved >= max(dwell, 1.0):  # to have served at all is the least
         return ""
     if entry.proved:
         return f"{cluster} has seen it serve for {span(entry.proved)} of {span(dwell)}"

@@ -28,7 +28,7 @@ ASKED = {
     "cluster_look_is_old": ("look at the cluster", "of this moment"),
     "state_is_too_young": ("weight 0 in the cluster", "for as long as samples go back"),
     "pods_changed": ("pods", "the same all the time"),
-    "sleep_is_too_young": ("sleep", "none, or longer than the grace"),
+    "outage_is_too_young": ("without anybody to answer", "never, or longer than the grace"),
     "pods_are_unread": ("scrapes of its pods", "every one succeeded"),
     "counters_are_unread": ("counters", "complete"),
     "gauges_are_unread": ("gauges of requests in progress", "complete"),
@@ -75,7 +75,7 @@ def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
     gap, gap_facts = _asked(unproved, unproved.GAPS, unit, sight)
     never, never_facts = _asked(called, called.NEVER, unit, sight)
     said = told(sight)
-    longest = look_back(unit, said.window) if said is not None else unit.rules.grace
+    longest = look_back(unit, said) if said is not None else unit.rules.grace
     clock = passed(unit, clock, calls=calls, complete=not (calls or gap or never), longest=longest)
     sight = replace(sight, clock=clock)
     block, block_facts = _asked(still_needed, still_needed.BLOCKS, unit, sight)

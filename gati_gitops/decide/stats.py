@@ -12,11 +12,15 @@ SURPRISE = 0.05
 """One-sided: what happens less often than this is taken for proof."""
 
 
-def proves_more(failures: int, requests: int, limit: float) -> bool:
+RARER = SURPRISE / 10
+"""For one of many short times: somewhere among them there is always something unlikely."""
+
+
+def proves_more(failures: int, requests: int, limit: float, surprise: float = SURPRISE) -> bool:
     """Whether so many failures prove that more than ``limit`` of all requests fail."""
     if requests <= 0 or failures <= 0 or failures <= limit * requests:
         return False
-    return tail(failures, requests, limit) < SURPRISE
+    return tail(failures, requests, limit) < surprise
 
 
 def least(failures: int, requests: int) -> float:

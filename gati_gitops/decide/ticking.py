@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from gati_gitops.decide.clocks import Tally, VersionClock
-from gati_gitops.decide.look import is_asleep
+from gati_gitops.decide.look import is_out
 from gati_gitops.decide.ready import crashing, unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
@@ -55,15 +55,17 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
     if sight.phase not in DEPLOYED:
         return clock._replace(since=clock.since or now, shown=0.0)
     shown = not route and not version_differs(unit, sight)
+    if not shown and clock.tally.since:
+        clock = clock._replace(tally=Tally(), recent=Tally(), baseline=Tally())
     why = unready(sight)
-    is_there = sight.workload is not None
+    is_there = sight.workload is not None and sight.workload.desired > 0
     return clock._replace(
         shown=(clock.shown or now) if shown else 0.0,
         since=clock.since or (now if shown else 0.0),
         ready=0.0 if why else clock.ready or now,
         unready=(clock.unready or now) if why and is_there else 0.0,
         crashing=(clock.crashing or now) if crashing(sight) else 0.0,
-        asleep=(clock.asleep or now) if is_asleep(sight) else 0.0,
+        out=(clock.out or now) if is_out(sight) else 0.0,
         active=_dwelled(unit, sight, clock, shown=shown and not why, away=away),
     )
 

@@ -7,7 +7,7 @@ made up. A stretch that was not covered, or in which a counter began again, coun
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gati_gitops.decide.clocks import Tally
 from gati_gitops.decide.counters import (
@@ -20,6 +20,7 @@ from gati_gitops.decide.counters import (
     was_read_before,
 )
 from gati_gitops.decide.coverage import uncovered, unscraped
+from gati_gitops.decide.look import edge_scrape
 from gati_gitops.decide.observation import (
     EdgeSeries,
     Gap,
@@ -97,18 +98,31 @@ def _horizon(telemetry: Telemetry, pods: Mapping[str, Pod], since: float) -> flo
     expected = [pod for pod in pods.values() if _is_expected(pod, window)]
     if not expected or not telemetry.pods:
         raise Uncountable(Gap.NO_DATA, "no pod of it is scraped")
+    ups = {pod.name: telemetry.pods.get(pod.name, PodSeries()).up for pod in expected}
+    newest = max((up.times[-1] for up in ups.values() if up is not None and up.times), default=0.0)
+    alone = window.at - newest > 2 * window.scrape
     for pod in expected:
-        up = telemetry.pods.get(pod.name, PodSeries()).up
         begun = max(since, pod.created + FIRST_SCRAPE * window.scrape)
-        horizon = min(horizon, _read(up, begun, window, pod.name))
+        horizon = min(horizon, _read(ups[pod.name], begun, window, pod.name, alone=alone))
     if isinstance(telemetry.edge, EdgeSeries):
-        if not telemetry.edge.up:
-            raise Uncountable(Gap.NO_DATA, "the gateway is not scraped")
-        for up in telemetry.edge.up:
-            if not up.times or up.times[-1] > since:  # else it was gone before
-                horizon = min(horizon, _read(up, since, window, "the gateway"))
+        horizon = min(horizon, _edge_horizon(telemetry.edge, window, since))
     elif telemetry.edge.gap is not Gap.UNSUPPORTED:
         raise Uncountable(telemetry.edge.gap, f"the gateway: {telemetry.edge.why}")
+    return horizon
+
+
+def _edge_horizon(edge: EdgeSeries, window: Window, since: float) -> float:
+    """The same for the pods of the gateway; who they are, only its series tell."""
+    own = replace(window, scrape=edge.scrape) if edge.scrape else window
+    newest = max((up.times[-1] for up in edge.up if up.times), default=0.0)
+    if not newest:
+        raise Uncountable(Gap.NO_DATA, "the gateway is not scraped")
+    alone = window.at - newest > 2 * own.scrape
+    horizon = window.at
+    for up in edge.up:
+        if up.times and (alone or up.times[-1] > since):  # else it was gone before
+            begun = max(since, up.times[0])
+            horizon = min(horizon, _read(up, begun, own, "the gateway", alone=alone))
     return horizon
 
 
@@ -117,13 +131,17 @@ def _is_expected(pod: Pod, window: Window) -> bool:
     return pod.ready and not pod.terminating and old_enough
 
 
-def _read(up: Series | None, since: float, window: Window, who: str) -> float:
-    """When a target was last read. Raises Uncountable where it was not read all the time."""
+def _read(up: Series | None, since: float, window: Window, who: str, *, alone: bool) -> float:
+    """When a target was last read. Raises Uncountable where it was not read all the time.
+
+    ``alone``: no other one is read either, so that it may all come later.
+    """
     if up is None or not up.times:
         raise Uncountable(Gap.PARTIAL, f"{who}: it is not scraped")
     if window.at - up.times[-1] > 2 * window.scrape:
         age = window.at - up.times[-1]
-        raise Uncountable(Gap.STALE, f"{who}: its newest sample is {age:.0f} s old")
+        kind = Gap.STALE if alone else Gap.PARTIAL
+        raise Uncountable(kind, f"{who}: its newest sample is {age:.0f} s old")
     if why := unscraped(up, since, window.at, window.scrape):
         torn = bool(uncovered(up, since, window.at, window.scrape))
         raise Uncountable(Gap.PARTIAL, f"{who}: {why}", torn=torn)
@@ -137,6 +155,7 @@ def _counted(
     telemetry: Telemetry, pods: Mapping[str, Pod], since: float, until: float, bound: float
 ) -> Tally:
     stale = 2 * telemetry.window.scrape
+    edge_stale = 2 * edge_scrape(telemetry)
     requests = born = failures = slow = timed = 0.0
     for name, said in telemetry.pods.items():
         gone = name not in pods or pods[name].terminating
@@ -156,7 +175,7 @@ def _counted(
         fast, all_of_them = _timed(said, since, until, bound, patience, is_new)
         timed += all_of_them
         slow += all_of_them - fast
-    edge, edge_failures = _at_the_edge(telemetry.edge, since, until, stale)
+    edge, edge_failures = _at_the_edge(telemetry.edge, since, until, edge_stale)
     return Tally(
         since,
         until,

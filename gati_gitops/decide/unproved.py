@@ -13,8 +13,8 @@ from gati_gitops.decide.look import (
     begin,
     edge_unread,
     has_counted,
-    is_asleep,
     is_count,
+    is_out,
     look_back,
     told,
 )
@@ -24,7 +24,7 @@ from gati_gitops.decide.words import some, span
 
 GAPS = (
     "metrics_are_missing", "look_is_too_short", "cluster_look_is_old", "state_is_too_young",
-    "pods_changed", "sleep_is_too_young", "pods_are_unread", "counters_are_unread",
+    "pods_changed", "outage_is_too_young", "pods_are_unread", "counters_are_unread",
     "gauges_are_unread", "gateway_is_unread", "names_are_unproved", "gateway_names_are_unproved",
 )  # fmt: skip
 
@@ -38,9 +38,9 @@ def metrics_are_missing(unit: Unit, sight: Sight) -> str:
 
 def look_is_too_short(unit: Unit, sight: Sight) -> str:
     said = told(sight)
-    if said is None or said.window.span >= look_back(unit, said.window):
+    if said is None or said.window.span >= look_back(unit, said):
         return ""
-    return f"samples go back {span(said.window.span)} of {span(look_back(unit, said.window))}"
+    return f"samples go back {span(said.window.span)} of {span(look_back(unit, said))}"
 
 
 def cluster_look_is_old(unit: Unit, sight: Sight) -> str:
@@ -55,7 +55,7 @@ def state_is_too_young(unit: Unit, sight: Sight) -> str:
     said, shown = told(sight), sight.clock.shown
     if not shown:
         return "the cluster does not show it as the ledger has it"
-    wanted = look_back(unit, said.window) if said is not None else unit.rules.grace
+    wanted = look_back(unit, said) if said is not None else unit.rules.grace
     stood = unit.now - shown
     return f"it stands so for {span(stood)} of {span(wanted)}" if stood < wanted else ""
 
@@ -68,11 +68,13 @@ def pods_changed(unit: Unit, sight: Sight) -> str:
     said, workload = told(sight), sight.workload
     if workload is None:
         return "the cluster does not have it"
+    if is_out(sight):
+        return ""
     if not workload.settled or workload.ready != workload.desired:
         return f"{workload.ready} of {some(workload.desired, 'pod')} are ready"
     if len(workload.pods) != workload.desired:
         return f"it has {some(len(workload.pods), 'pod')}, and should have {workload.desired}"
-    since = begin(unit, said.window) if said is not None else unit.now
+    since = begin(unit, said) if said is not None else unit.now
     for pod in workload.pods:
         if pod.terminating:
             return f"{pod.name} is on its way out"
@@ -85,22 +87,22 @@ def pods_changed(unit: Unit, sight: Sight) -> str:
     return ""
 
 
-def sleep_is_too_young(unit: Unit, sight: Sight) -> str:
-    """What sleeps has had no pods and no addresses for the grace."""
-    if not is_asleep(sight):
+def outage_is_too_young(unit: Unit, sight: Sight) -> str:
+    """What sleeps, or is broken for good, has taken no request for the grace."""
+    if not is_out(sight):
         return ""
-    slept = unit.now - sight.clock.asleep if sight.clock.asleep else 0.0
-    if slept >= unit.rules.grace:
+    out = unit.now - sight.clock.out if sight.clock.out else 0.0
+    if out >= unit.rules.grace:
         return ""
-    return f"it sleeps for {span(slept)} of {span(unit.rules.grace)}"
+    return f"nothing of it takes requests for {span(out)} of {span(unit.rules.grace)}"
 
 
 def pods_are_unread(unit: Unit, sight: Sight) -> str:
     """Every pod that exists was read at every scrape."""
     said = told(sight)
-    if said is None or sight.workload is None:
+    if said is None or sight.workload is None or is_out(sight):
         return ""
-    since, window = begin(unit, said.window), said.window
+    since, window = begin(unit, said), said.window
     for pod in sight.workload.pods:
         up = said.pods.get(pod.name, PodSeries()).up
         if up is None:
@@ -112,9 +114,9 @@ def pods_are_unread(unit: Unit, sight: Sight) -> str:
 
 def counters_are_unread(unit: Unit, sight: Sight) -> str:
     """Its counters are there at every scrape, and are numbers that counters can have."""
-    if (said := told(sight)) is None:
+    if (said := told(sight)) is None or is_out(sight):
         return ""
-    since, window = begin(unit, said.window), said.window
+    since, window = begin(unit, said), said.window
     try:
         for name, pod in said.pods.items():
             alike(pod.requests)
@@ -131,12 +133,12 @@ def counters_are_unread(unit: Unit, sight: Sight) -> str:
 def gauges_are_unread(unit: Unit, sight: Sight) -> str:
     """Requests in progress are known of every pod, at every scrape, and make sense."""
     said = told(sight)
-    if said is None or sight.workload is None:
+    if said is None or sight.workload is None or is_out(sight):
         return ""
     gauges = {name: pod.in_flight for name, pod in said.pods.items()}
     if all(gauge is None for gauge in gauges.values()):
         return ""  # the gateway may know
-    since, window = begin(unit, said.window), said.window
+    since, window = begin(unit, said), said.window
     for pod in sight.workload.pods:
         gauge = gauges.get(pod.name)
         if gauge is None:
@@ -157,15 +159,19 @@ def gateway_is_unread(unit: Unit, sight: Sight) -> str:
         return ""
     if isinstance(said.edge, Missing):
         return str(said.edge) if said.edge.gap is not Gap.UNSUPPORTED else ""
-    return edge_unread(said.edge, said.window, begin(unit, said.window))
+    active = said.edge.active
+    by_pods = any(pod.in_flight is not None for pod in said.pods.values())
+    if isinstance(active, Missing) and active.gap is not Gap.UNSUPPORTED and not by_pods:
+        return f"requests in progress at the gateway: {active}"
+    return edge_unread(said, said.edge, begin(unit, said))
 
 
 def names_are_unproved(unit: Unit, sight: Sight) -> str:
-    """What stands still must be known to move: in each of its pods, or of the Active version."""
+    """What stands still must be known to move: a counter of its own, or of the Active version."""
     said = told(sight)
-    if said is None or is_asleep(sight):
+    if said is None or is_out(sight):
         return ""
-    if said.pods and all(has_counted(pod) for pod in said.pods.values()):
+    if any(has_counted(pod) for pod in said.pods.values()):
         return ""
     if _is_left_elsewhere(unit, sight):
         return ""

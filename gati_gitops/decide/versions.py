@@ -62,7 +62,7 @@ def _coming(unit: Unit, sight: Sight, clock: VersionClock, *, is_baking: bool) -
     if is_baking and active is not None:
         why = f"{sight.id} waits its turn: {active.id} has just got there"
         return Judged(Verdict.WAIT, why, clock, rolling=True)
-    return rolling(unit, sight, clock, active.clock if active is not None else VersionClock())
+    return rolling(unit, sight, clock)
 
 
 def _serving(unit: Unit, sight: Sight, clock: VersionClock, *, is_baking: bool) -> Judged:
