@@ -22,6 +22,7 @@ from gati_gitops.observe.cluster_events import latest, warnings_of
 from gati_gitops.observe.cluster_lists import Listed, Part, list_part, list_parts
 from gati_gitops.observe.engines import Engines
 from gati_gitops.observe.kube import Kube
+from gati_gitops.observe.live_revisions import Built, releases, revised
 from gati_gitops.observe.live_routes import KINDS, Identity, live_route, own_routes
 from gati_gitops.observe.wanted import Wanted
 from gati_gitops.output import UnitKey
@@ -49,10 +50,13 @@ class Cluster:
         kube: Kube,
         engines: Engines | None = None,
         *,
+        built: Built | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """``built`` says what Git wants of a unit; without it revisions are not told apart."""
         self._kube = kube
         self._engines = engines
+        self._built = built
         self._clock = clock
 
     def look(self, wanted: Wanted) -> Mapping[UnitKey, Live | Missing] | Missing:
@@ -69,7 +73,9 @@ class Cluster:
         for name in _ESSENTIAL:
             if (failed := listed[name].failed) is not None:
                 return failed
-        return _Look(self._kube, wanted, listed, engines, at).units()
+        syncs = self._engines.engine if self._engines is not None else ""
+        revisions = partial(releases, built=self._built, engine=syncs) if self._built else None
+        return _Look(self._kube, wanted, listed, engines, at, revisions).units()
 
     def _engine(self, wanted: Wanted, at: float) -> Mapping[UnitKey, Engine | Missing] | Missing:
         if self._engines is None:
@@ -78,10 +84,10 @@ class Cluster:
 
     def _parts(self, wanted: Wanted) -> dict[str, Part[Any]]:
         syncs = self._engines.engine if self._engines is not None else ""
+        whole = {(key[0], name) for key, stored in wanted.units.items() for name in revised(stored)}
+        deployment = partial(live.deployment, engine=syncs, whole=whole)
         parts: dict[str, Part[Any]] = {
-            "deployments": Part(
-                "apps/v1", "Deployment", partial(live.deployment, engine=syncs), UNIT_LABEL
-            ),
+            "deployments": Part("apps/v1", "Deployment", deployment, UNIT_LABEL),
             "pods": Part("v1", "Pod", live.pod, UNIT_LABEL),
             "slices": Part("discovery.k8s.io/v1", "EndpointSlice", live.endpoint_slice, UNIT_LABEL),
             "Service": Part("v1", "Service", _named),
@@ -119,12 +125,14 @@ class _Look:
         listed: Mapping[str, Listed[Any]],
         engines: Mapping[UnitKey, Engine | Missing] | Missing,
         at: float,
+        revisions: Callable[..., Mapping[str, str]] | None,
     ) -> None:
         self._kube = kube
         self._wanted = wanted
         self._listed = listed
         self._engines = engines
         self._at = at
+        self._revisions = revisions
         parts = (listed[name].items for name in _ESSENTIAL)
         self._workloads = live.workloads(*parts)
         self._objects = self._ours()
@@ -143,10 +151,12 @@ class _Look:
         plan = stored.plan
         workloads: dict[str, Workload] = {}
         held: list[str] = []
+        releases = self._releases(key, stored)
         for version in plan.versions:
             at = (namespace, plan.unit.object_name, slug(version.id))
             warnings = self._warnings.get((namespace, version.name), ())
-            workload = self._workloads.of(at, version.name, warnings)
+            release = releases.get(version.name, "")
+            workload = self._workloads.of(at, version.name, warnings, release)
             if workload is not None:
                 workloads[version.name] = workload
             deployment = self._workloads.deployments.get((namespace, version.name))
@@ -180,6 +190,16 @@ class _Look:
             if (unread := self._listed[kind].missing(namespace)) is not None:
                 return unread
         return live_route(plan, self._own[key])
+
+    def _releases(self, key: UnitKey, stored: Stored) -> Mapping[str, str]:
+        if self._revisions is None:
+            return {}
+        items = {
+            version.name: found.item
+            for version in stored.plan.versions
+            if (found := self._workloads.deployments.get((key[0], version.name))) and found.item
+        }
+        return self._revisions(key, stored, items) if items else {}
 
     # ------------------------------------------------------------------------------ indexes
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from gati_gitops.decide.observation import Engine, Gap, Missing
 from gati_gitops.emit.engines.roots import Root, sync_roots
-from gati_gitops.emit.engines.target import RECORD, Target, recorded_target
+from gati_gitops.emit.engines.target import Target
 from gati_gitops.observe.cluster_lists import missing
 from gati_gitops.observe.engines_argocd import argocd_states
 from gati_gitops.observe.engines_flux import flux_states
 from gati_gitops.observe.kube import Kube, KubeError
-from gati_gitops.output import Output, UnitKey
+from gati_gitops.output import UnitKey
 from gati_gitops.spec.sync import IN_CLUSTER, ClusterSync
 
 SOURCE = "the engine"
@@ -49,32 +49,6 @@ def engine_home(here: ClusterSync) -> Elsewhere | Missing | None:
             SOURCE,
         )
     return None
-
-
-def engines_of(
-    output: Output, env: str, cluster: str, kube: Kube, hubs: Mapping[str, Kube]
-) -> Engines | None:
-    """The engine of a cluster as it is recorded; None where nothing is written for one.
-
-    ``hubs`` are other clusters that can be reached, by name.
-    """
-    project = str(output.settings(env).get("project", ""))
-    record = output.record(f"clusters/{cluster}/{RECORD}")
-    target = recorded_target(record, project, env, cluster)
-    if target is None:
-        return None
-    home = engine_home(target.here)
-    if isinstance(home, Missing):
-        return Engines(target, output.keys(env, cluster), home)
-    if home is None:
-        return Engines(target, output.keys(env, cluster), kube)
-    unreached = Missing(
-        Gap.ERROR,
-        f"the engine's objects are on {home.cluster}, and nobody says how that is reached;"
-        f" add --context {home.cluster}=NAME, or set sync.unseen to judge without them",
-        SOURCE,
-    )
-    return Engines(target, output.keys(env, cluster), hubs.get(home.cluster, unreached))
 
 
 class Engines:

@@ -7,7 +7,7 @@ node is lost, may still be answering somebody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,6 +47,8 @@ class LiveDeployment:
     """Why a person wants nothing to move; empty if nobody does."""
     warning: str
     """What its controller complains of."""
+    item: Object | None = None
+    """The whole of it, where that is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,10 @@ def held_by(item: Mapping[str, Any]) -> str:
 # -- Deployments ---------------------------------------------------------------------------------
 
 
-def deployment(item: Object, engine: str) -> LiveDeployment:
-    """What is judged of a Deployment. ``engine`` is who syncs it."""
+def deployment(
+    item: Object, engine: str, whole: Collection[tuple[str, str]] = ()
+) -> LiveDeployment:
+    """What is judged of a Deployment. ``engine`` is who syncs it; ``whole`` are those to keep."""
     head, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     template = spec["template"]
     namespace = str(head.get("namespace", ""))
@@ -115,6 +119,7 @@ def deployment(item: Object, engine: str) -> LiveDeployment:
         owner=_replicas_owner(item, engine),
         held=held_by(item) or paused,
         warning=_complaint(conditions.get("ReplicaFailure"), "True"),
+        item=item if (namespace, head["name"]) in whole else None,
     )
 
 
@@ -223,7 +228,9 @@ class Workloads:
     pods: Mapping[VersionKey, tuple[Pod, ...]]
     endpoints: Mapping[tuple[str, str], Mapping[str, bool]]
 
-    def of(self, key: VersionKey, name: str, warnings: tuple[str, ...] = ()) -> Workload | None:
+    def of(
+        self, key: VersionKey, name: str, warnings: tuple[str, ...] = (), release: str = ""
+    ) -> Workload | None:
         """One version; None if nothing of it is there, not even a pod that is on its way out."""
         found, pods = self.deployments.get((key[0], name)), self.pods.get(key, ())
         endpoints = self.endpoints.get((key[0], name), {})
@@ -238,6 +245,7 @@ class Workloads:
             pods=pods,
             endpoints=len(endpoints),
             ready_endpoints=sum(endpoints.values()),
+            release=release,
             image=found.image if found else "",
             replicas_owner=found.owner if found else "",
             warnings=(*more, *warnings),

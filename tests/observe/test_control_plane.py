@@ -9,6 +9,7 @@ from gati_gitops.decide.observation import Gap, LiveRoute, Missing
 from gati_gitops.observe.cluster import Cluster
 from gati_gitops.observe.cluster_handover import MANAGER, hand_over
 from gati_gitops.observe.kube import Access, Kube, KubeConflict, KubeError, KubeUnserved
+from gati_gitops.observe.live_revisions import _same
 from gati_gitops.observe.live_workloads import deployment
 from gati_gitops.observe.wanted import Wanted
 from tests.compile.kit import handler, version
@@ -317,6 +318,15 @@ class TestLook:
         after = self.look(kube, world).workloads[V1]
         assert after.settled and all(pod.ready for pod in after.pods)
         assert self.look(kube, world).workloads[V2].ready_endpoints == 0
+
+    def test_what_was_applied_is_the_revision_that_git_has(self, kube, world):
+        items = [one for one in world._synced() if one["kind"] == "Deployment"]
+        assert len(items) == 2
+        for item in items:
+            live = kube.get("apps/v1", "Deployment", item["metadata"]["name"], NAMESPACE)
+            assert _same(item, live, "argocd")
+            item["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] += "x"
+            assert not _same(item, live, "argocd")
 
     def test_a_gateway_takes_it(self, control_plane, kube, world):
         item = control_plane.api.get(

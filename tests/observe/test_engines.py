@@ -6,7 +6,6 @@ from datetime import datetime
 import pytest
 
 from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
-from gati_gitops.observe.engines import engines_of
 from gati_gitops.observe.engines_flux import commit
 from gati_gitops.observe.engines_windows import closed_by
 from tests.compile.kit import handler
@@ -238,23 +237,14 @@ class TestElsewhere:
         assert isinstance(found, Missing) and found.gap is Gap.ERROR
         assert "sync.hub does not say on which" in found.why
 
-    def test_nobody_says_how_it_is_reached(self, api, tmp_path):
-        cluster = {"sync": {**REMOTE["sync"], "hub": "hub"}}
-        found = seen(look(World(files(cluster=cluster)), api, tmp_path)).engine
-        assert isinstance(found, Missing) and found.gap is Gap.ERROR
-        assert "add --context hub=NAME" in found.why
-
     def test_it_is_asked_there(self, api, tmp_path):
         world = World(files(cluster={"sync": {**REMOTE["sync"], "hub": "hub"}}))
         hub = KubeApi([item for item in world.objects if "argoproj.io" in item["apiVersion"]])
         world.objects = [i for i in world.objects if "argoproj.io" not in i["apiVersion"]]
         (tmp_path / "hub").mkdir()
         there = hub.kube(tmp_path / "hub")
-        here = api.kube(tmp_path)
-        engines = engines_of(world.output, "prod", "east", here, {"hub": there})
-        assert seen(look(world, api, tmp_path, engines=engines)).engine.state is SYNCED
+        assert seen(look(world, api, tmp_path, hub=there)).engine.state is SYNCED
         assert not [r for r in api.requests if "argoproj.io" in r.path]
-        here.close()
         there.close()
         hub.end()
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gati_gitops.decide.observation import Live, Missing
+from gati_gitops.decide.observation import Gap, Live, Missing
 from gati_gitops.observe.cluster import Cluster
-from gati_gitops.observe.engines import Engines, engines_of
+from gati_gitops.observe.engines import Elsewhere, Engines, engine_home
+from gati_gitops.observe.kube import Kube
+from gati_gitops.observe.live_revisions import Built
 from gati_gitops.observe.wanted import Wanted
 from gati_gitops.output import Output, UnitKey
+from gati_gitops.reconcile.drift.sights import target_at
 from gati_gitops.render import MemoryFiles, render
 from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import handler, module, objects, project, tree_of, version
@@ -47,8 +50,10 @@ def files(
 class World:
     """``objects`` are what the cluster has; tests change them."""
 
-    def __init__(self, specs: Mapping[str, str] | None = None) -> None:
-        self.tree = tree_of(specs or files())
+    def __init__(
+        self, specs: Mapping[str, str] | None = None, before: Mapping[str, bytes] | None = None
+    ) -> None:
+        self.tree = tree_of(specs or files(), before)
         self.output = Output(MemorySnapshot(self.tree))
         self.units = self.output.units("prod", "east")
         self.objects: list[Object] = []
@@ -216,17 +221,33 @@ def endpoint_slice(
 
 
 def look(
-    world: World, api: KubeApi, folder: Path, *, page: int = 500, engines: Engines | None = None
+    world: World,
+    api: KubeApi,
+    folder: Path,
+    *,
+    page: int = 500,
+    hub: Kube | None = None,
+    built: Built | None = None,
 ) -> Mapping[UnitKey, Live | Missing] | Missing:
     """One look at what the world has now."""
     api.objects = world.objects
     kube = api.kube(folder, page=page)
-    if engines is None:
-        engines = engines_of(world.output, "prod", "east", kube, {})
+    cluster = Cluster(kube, engines(world, kube, hub), built=built, clock=lambda: NOW)
     try:
-        return Cluster(kube, engines, clock=lambda: NOW).look(Wanted("east", world.units))
+        return cluster.look(Wanted("east", world.units))
     finally:
         kube.close()
+
+
+def engines(world: World, kube: Kube, hub: Kube | None = None) -> Engines | None:
+    """The engine as the output has it."""
+    target = target_at(world.output, "prod", "east")
+    if target is None:
+        return None
+    home = engine_home(target.here)
+    if isinstance(home, Elsewhere):
+        home = hub or Missing(Gap.ERROR, "nobody says how it is reached", "the engine")
+    return Engines(target, world.output.keys("prod", "east"), home or kube)
 
 
 def seen(found: Mapping[UnitKey, Live | Missing] | Missing, key: UnitKey = USERS) -> Live:
