@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("validate", "disk", "compile", "render", "repo", "publish", "preview")
+BENCHES = ("validate", "disk", "compile", "render", "repo", "publish", "preview", "prometheus")
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gati_gitops.decide.observation import Gap, Missing, Telemetry, Window
 from gati_gitops.observe.http import Client, NotAnswered
-from gati_gitops.observe.prometheus_answer import Gapped, Raw, groups, matrix, number, read
+from gati_gitops.observe.prometheus_answer import Gapped, Raw, Said, groups, matrix, number, read
 from gati_gitops.observe.prometheus_edge import Edges
 from gati_gitops.observe.prometheus_pods import Answers, Found, Pods, place_of
 from gati_gitops.observe.prometheus_query import (
@@ -210,7 +210,7 @@ class _Look:
             for found in groups(said, self._client)
         }
 
-    def _query(self, query: str, at: float | None = None) -> object:
+    def _query(self, query: str, at: float | None = None) -> Said:
         form = {
             "query": query,
             "timeout": f"{self._source.timeout_seconds}s",

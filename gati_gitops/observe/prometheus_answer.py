@@ -4,14 +4,14 @@ it is no answer.
 
 from __future__ import annotations
 
-import json
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gati_gitops.decide.observation import Gap, Missing
 from gati_gitops.observe.http import Answer, Client
+from gati_gitops.observe.prometheus_parse import Samples, parsed
 
 
 class Gapped(Exception):
@@ -35,8 +35,17 @@ class Raw:
     values: tuple[float, ...]
 
 
-def read(answer: Answer, client: Client) -> Any:
-    """The data of an answer. Raises Gapped."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer that is one."""
+
+    data: Mapping[str, Any]
+    samples: Sequence[Samples]
+    """What the numbers stand for that are in the places of arrays of samples."""
+
+
+def read(answer: Answer, client: Client) -> Said:
+    """What an answer says. Raises Gapped."""
     if 300 <= answer.status < 400:
         raise Gapped(
             Gap.ERROR,
@@ -44,9 +53,9 @@ def read(answer: Answer, client: Client) -> Any:
             f" {client.clean(answer.location) or 'which it does not name'}; nothing is sent there",
         )
     try:
-        said = json.loads(answer.body)
+        said, samples = parsed(answer.body)
     except (ValueError, RecursionError):
-        said = None
+        said, samples = None, []
     if not isinstance(said, dict):
         text = client.clean(answer.body[:4000].decode(errors="replace"))
         raise Gapped(
@@ -55,10 +64,10 @@ def read(answer: Answer, client: Client) -> Any:
     if answer.status != 200 or said.get("status") != "success":
         words = client.clean(f"{said.get('errorType') or ''} {said.get('error') or ''}")
         raise Gapped(Gap.ERROR, f"it answered {answer.status}: {words or 'without a reason'}")
-    return said
+    return Said(said, samples)
 
 
-def matrix(said: Any, client: Client, most: int) -> list[Raw]:
+def matrix(said: Said, client: Client, most: int) -> list[Raw]:
     """The series of an answer, all of them. Raises Gapped."""
     result = _result(said, "matrix")
     if not isinstance(result, list):
@@ -71,12 +80,12 @@ def matrix(said: Any, client: Client, most: int) -> list[Raw]:
         )
     refuse_partial(said, client)
     try:
-        return [_series(item) for item in result]
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return [_series(item, said.samples) for item in result]
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise Gapped(Gap.ERROR, "its answer holds something else than plain samples") from None
 
 
-def number(said: Any, client: Client, kind: str) -> float | None:
+def number(said: Said, client: Client, kind: str) -> float | None:
     """The one number of an answer, None if it is empty. Raises Gapped."""
     result = _result(said, kind)
     refuse_partial(said, client)
@@ -92,7 +101,7 @@ def number(said: Any, client: Client, kind: str) -> float | None:
         raise Gapped(Gap.ERROR, "its answer holds something else than a number") from None
 
 
-def groups(said: Any, client: Client) -> list[Mapping[str, str]]:
+def groups(said: Said, client: Client) -> list[Mapping[str, str]]:
     """The labels of the elements of an answer. Raises Gapped."""
     result = _result(said, "vector")
     refuse_partial(said, client)
@@ -102,16 +111,16 @@ def groups(said: Any, client: Client) -> list[Mapping[str, str]]:
         raise Gapped(Gap.ERROR, "its answer holds something else than labels") from None
 
 
-def refuse_partial(said: Any, client: Client) -> None:
+def refuse_partial(said: Said, client: Client) -> None:
     """An answer with warnings may lack something, and nobody can say what."""
-    words = [*(said.get("warnings") or ()), *(said.get("infos") or ())]
+    words = [*(said.data.get("warnings") or ()), *(said.data.get("infos") or ())]
     if words:
         text = client.clean("; ".join(str(word) for word in words))
         raise Gapped(Gap.PARTIAL, f"it answered with a warning: {text}")
 
 
-def _result(said: Any, kind: str) -> Any:
-    data = said.get("data")
+def _result(said: Said, kind: str) -> Any:
+    data = said.data.get("data")
     if not isinstance(data, dict) or "resultType" not in data:
         raise Gapped(Gap.ERROR, "its answer has no result")
     if data["resultType"] != kind:
@@ -119,11 +128,15 @@ def _result(said: Any, kind: str) -> Any:
     return data.get("result")
 
 
-def _series(item: Any) -> Raw:
-    labels, pairs = item["metric"], item["values"]
+def _series(item: Any, samples: Sequence[Samples]) -> Raw:
+    labels, found = item["metric"], item["values"]
     if "histograms" in item or not isinstance(labels, dict):
         raise ValueError
-    times, texts = zip(*pairs, strict=True)
+    if isinstance(found, int):
+        times, values = samples[found]
+    else:
+        moments, texts = zip(*found, strict=True)
+        times, values = tuple(map(float, moments)), tuple(map(float, texts))
     if not all(map(operator.lt, times, times[1:])):
         raise ValueError
-    return Raw(labels, times, tuple(map(float, texts)))
+    return Raw(labels, times, values)

@@ -27,7 +27,7 @@ class Overlap(Exception):
 
 def own_labels(raw: Raw, drop: frozenset[str]) -> Labels:
     """What the program itself says of a series."""
-    return tuple(sorted(item for item in raw.labels.items() if item[0] not in drop))
+    return tuple(sorted([item for item in raw.labels.items() if item[0] not in drop]))
 
 
 def finite(raw: Raw) -> bool:
