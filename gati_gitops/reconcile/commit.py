@@ -23,7 +23,7 @@ from gati_gitops.publish.guards import guard
 from gati_gitops.publish.message import Origin, message
 from gati_gitops.publish.model import Offer, Step, decision_key
 from gati_gitops.reconcile.evidence import Judged, deed, evidence_lines, evidence_note
-from gati_gitops.reconcile.fence import Fence, fence_file, fence_path, read_term
+from gati_gitops.reconcile.fence import Fence, fence_file, fence_path, read_terms
 from gati_gitops.reconcile.places import Scene
 from gati_gitops.repo.trees import GitSnapshot, write_tree
 from gati_gitops.spec.publishing import DeletionBudget
@@ -132,7 +132,7 @@ class _Making:
 
     def make(self, batch: Batch) -> None:
         output = Output(self.last)
-        fenced = self._fenced(output, batch.environment)
+        fenced = self._fenced(output, batch)
         made = self._made(output, batch)
         if made is None:
             return
@@ -146,12 +146,18 @@ class _Making:
         note = evidence_note(batch.decided)
         self._put(Step(batch.environment, changes, changed, text, note=note), batch)
 
-    def _fenced(self, output: Output, env: str) -> Changes:
+    def _fenced(self, output: Output, batch: Batch) -> Changes:
         """The job's own file, if it says something else than that we write here."""
         if self.fence is None:
             return {}
+        env = batch.environment
         path = fence_path(env)
-        content = fence_file(self.fence.admitted(env, read_term(output.record(path), env)))
+        found = read_terms(output.record(path), env)
+        mine = {
+            cluster: self.fence.admitted((env, cluster), found.get(cluster))
+            for cluster in sorted({cluster for _, cluster, _ in batch.wheres})
+        }
+        content = fence_file({**found, **mine})
         return {path: content} if output.read(path) != content else {}
 
     # -- what changes ----------------------------------------------------------------------------

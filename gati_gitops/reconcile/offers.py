@@ -7,7 +7,7 @@ approve what rests on evidence that has expired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gati_gitops.forge.model import Forge
@@ -20,10 +20,13 @@ from gati_gitops.publish.pulls import Pull, Wanted, offer
 from gati_gitops.publish.run import Describe
 from gati_gitops.reconcile.commit import Batch, Offered
 from gati_gitops.reconcile.evidence import NOTES, Judged
+from gati_gitops.reconcile.places import Scene
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.repo.writer import write_notes
 from gati_gitops.spec.publishing import PullRequests
 
+Scopes = Mapping[str, str]
+"""Environments, and what each is called in branches."""
 _MODES = ("rollout", "rollback", "hold")
 _SHOWN = 20
 
@@ -37,21 +40,21 @@ class Offering:
     forge: Callable[[], Forge]
     describe: Describe
 
-    def stands(self, output: Output, environments: Iterable[str]) -> bool:
+    def stands(self, output: Output, scopes: Scopes) -> bool:
         """Whether anything of these is open, as far as was seen."""
         return any(
-            self._standing(f"{output.settings(env).get('owner', '')}.{mode}", env)
-            for env in environments
+            self._standing(f"{output.settings(env).get('owner', '')}.{mode}", scope)
+            for env, scope in scopes.items()
             for mode in _MODES
         )
 
     def offer(
-        self, base: Tip, root: str, offers: Sequence[Offered], environments: Iterable[str]
+        self, base: Tip, root: str, offers: Sequence[Offered], scopes: Scopes
     ) -> tuple[Pull, ...]:
-        """Make what is open be what is decided; ``environments`` are those that were judged."""
+        """Make what is open be what is decided, in all that was judged."""
         output = Output(base.snapshot(root))
         pulls: list[Pull] = []
-        for env in sorted(environments):
+        for env, scope in sorted(scopes.items()):
             owner = str(output.settings(env).get("owner", ""))
             said = known(output, env, "pullRequests", PullRequests)
             settings = PullRequests.model_validate(said)
@@ -59,11 +62,11 @@ class Offering:
                 mine = [one for one in offers if _is(one.batch, env, mode)]
                 # a name that no source can have: what a publish offers is another matter
                 source = f"{owner}.{mode}"
-                stands = self._standing(source, env)
+                stands = self._standing(source, scope)
                 if not mine and not stands:
                     continue
-                named = {_name(one.batch): one for one in mine}
-                wanted = [self._wanted(base, root, one) for one in mine]
+                named = {_name(one.batch, scope): one for one in mine}
+                wanted = [self._wanted(base, root, one, name) for name, one in named.items()]
                 found = offer(
                     self.repository, self.forge, base, wanted, settings, self.hand,
                     source=source, environments={*stands, *named}, root=root,
@@ -72,15 +75,15 @@ class Offering:
                 pulls += found
         return tuple(pulls)
 
-    def _standing(self, source: str, env: str) -> set[str]:
-        """What is open of an environment, by the names that branches have for it."""
+    def _standing(self, source: str, scope: str) -> set[str]:
+        """What is open of a scope, by the names that branches have for it."""
         named = (environment_of(b, source) for b in self.repository.seen(f"{PREFIX}{source}/"))
-        return {name for name in named if name == env or name.startswith(f"{env}.")}
+        return {name for name in named if name == scope or name.startswith(f"{scope}.")}
 
-    def _wanted(self, base: Tip, root: str, one: Offered) -> Wanted:
+    def _wanted(self, base: Tip, root: str, one: Offered, name: str) -> Wanted:
         step, batch = one.offer.step, one.batch
         return Wanted(
-            _name(batch),
+            name,
             "",
             step.changes,
             step.message,
@@ -103,11 +106,19 @@ class Offering:
             )  # fmt: skip
 
 
-def _name(batch: Batch) -> str:
-    """What stands where a branch names the environment; no environment has a dot."""
-    if batch.mode == "rollout":
-        return batch.environment
-    return ".".join((batch.environment, *batch.decided[0].where[2]))
+def scopes_of(scene: Scene) -> Scopes:
+    """What each environment is called in branches: a job of some of its clusters names them too."""
+    found: dict[str, str] = {}
+    for env in {env for env, _ in scene.chosen}:
+        mine = sorted(cluster for name, cluster in scene.chosen if name == env)
+        whole = set(mine) == set(scene.found.environments[env])
+        found[env] = env if whole else f"{env}@{'+'.join(mine)}"
+    return found
+
+
+def _name(batch: Batch, scope: str) -> str:
+    """What stands where a branch names the environment; no environment or cluster has a dot."""
+    return scope if batch.mode == "rollout" else ".".join((scope, *batch.decided[0].where[2]))
 
 
 def _is(batch: Batch, env: str, mode: str) -> bool:

@@ -23,10 +23,10 @@ from gati_gitops.reconcile.announce import Announcer, Commit, Pass
 from gati_gitops.reconcile.clocks_store import ClockStore, Remembered
 from gati_gitops.reconcile.commit import Batch, Proposal, propose
 from gati_gitops.reconcile.evidence import NOTES, Judged
-from gati_gitops.reconcile.fence import Fence, LostFence, fence_path, read_term
+from gati_gitops.reconcile.fence import Fence, LostFence, fence_path, read_terms
 from gati_gitops.reconcile.judging import Judging
 from gati_gitops.reconcile.looking import Failure, Looked, Open, look
-from gati_gitops.reconcile.offers import Offering
+from gati_gitops.reconcile.offers import Offering, scopes_of
 from gati_gitops.reconcile.places import Narrowing, Scene, scene_on
 from gati_gitops.repo.commit import Draft, read_commit
 from gati_gitops.repo.repository import Repository, Tip
@@ -53,8 +53,8 @@ class Job:
     """Whether this process may act; asked again right before a push."""
     trust: Callable[[Repository, Tip], None] | None = None
     """Refuses a tip that was not signed by somebody who counts."""
-    nudge: Callable[[Scene, Sequence[Where]], Sequence[Failure]] | None = None
-    """Tells the engines that there is something to sync."""
+    tell: Callable[[Scene, Sequence[Where], str], Sequence[str]] | None = None
+    """Tells the engines that there is something to sync; notes about what failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class _Passing:
         unkept = self._keep()
         step("after-clocks")
         passed = self._passed(pulls, error, written.attempts if written else 0, written)
-        nudged = self._nudged(passed)
-        return replace(passed, failures=(*passed.failures, *unkept, *nudged))
+        notes = (*passed.notes, *self._told_engines(passed))
+        return replace(passed, failures=(*passed.failures, *unkept), notes=notes)
 
     # -- on a tip --------------------------------------------------------------------------------
 
@@ -160,8 +160,9 @@ class _Passing:
         scene = scene_on(tip, job.narrowing, lambda root: undone_on(job.repository, tip, root))
         fence = None if self._dry_run else job.fence
         if fence is not None:
-            for env in sorted({env for env, _ in scene.chosen}):
-                fence.admitted(env, read_term(scene.output.record(fence_path(env)), env))
+            for env, cluster in sorted(scene.chosen):
+                found = read_terms(scene.output.record(fence_path(env)), env)
+                fence.admitted((env, cluster), found.get(cluster))
         step("before-look")
         if self._looked is None or not self._is_fresh():
             with job.announce.span("observe"):
@@ -224,15 +225,15 @@ class _Passing:
         if scene.keys is not None:  # a part of an environment says nothing of the rest
             return ()
         offering = Offering(job.repository, job.hand, job.forge, job.describe)
-        environments = {env for env, _ in scene.chosen}
-        if not self._made[-1].offers and not offering.stands(scene.output, environments):
+        scopes = scopes_of(scene)
+        if not self._made[-1].offers and not offering.stands(scene.output, scopes):
             return ()
         base = job.repository.tip()
         offers = self._made[-1].offers
         if base.commit not in (scene.tip.commit, written.tip):
             scene, _, proposal = self._on(base)
             offers = proposal.offers
-        pulls = offering.offer(base, scene.root, offers, environments)
+        pulls = offering.offer(base, scene.root, offers, scopes)
         for pull in pulls:
             if pull.error is not None:
                 job.announce.failed("forge", pull.error.message)
@@ -255,11 +256,11 @@ class _Passing:
             return (Failure("clocks", error.message),)
         return ()
 
-    def _nudged(self, passed: Passed) -> tuple[Failure, ...]:
+    def _told_engines(self, passed: Passed) -> tuple[str, ...]:
         wheres = [where for _, batch, _ in passed.steps if batch for where in batch.wheres]
-        if self._job.nudge is None or not wheres or self._scene is None:
+        if self._job.tell is None or not wheres or self._scene is None:
             return ()
-        return tuple(self._job.nudge(self._scene, wheres))
+        return tuple(self._job.tell(self._scene, wheres, passed.steps[-1][2]))
 
     def _passed(
         self,

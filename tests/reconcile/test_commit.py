@@ -108,7 +108,8 @@ def test_the_fence_comes_with_the_first_decision_and_never_alone(world):
     assert world.tip() == tip, "nothing decided, nothing written"
     world.decide(decided("advance", weight=10))
     said = yaml.safe_load(world.tree()[FENCE])
-    assert said == {"format": 1, "owner": "town", "term": 1, "holder": "first"}
+    term = {"owner": "town", "term": 1, "holder": "first"}
+    assert said == {"format": 1, "clusters": {"east": term}}
     world.decide(decided("advance", weight=50))
     changed = git(world.output, "diff", "--name-only", "main^", "main").split()
     assert FENCE not in changed, "the same process, the same term"
@@ -362,9 +363,28 @@ def test_another_installation_is_refused_until_it_takes_over(world):
     with pytest.raises(LostFence, match="the job town, and this one is other"):
         world.decide(decided("advance", weight=50), fence=Fence("other"))
     world.decide(decided("advance", weight=50), fence=Fence("other", take_over=True))
-    assert yaml.safe_load(world.tree()[FENCE])["owner"] == "other"
+    assert yaml.safe_load(world.tree()[FENCE])["clusters"]["east"]["owner"] == "other"
     with pytest.raises(LostFence):
         world.decide(decided("activate"))
+
+
+def test_a_job_for_each_cluster_of_an_environment(world):
+    """Each has its own term and its own pull request, and none closes the other's."""
+    modes = {"rollout": "pull-request"}
+    settings = canary({"prod": {"clusters": {"east": {}, "west": {}}, "modes": modes}})
+    two_versions(world, settings)
+    narrow = {at: {"fence": Fence("town", holder=at), "narrowing": Narrowing(clusters=(at,))} for at in ("east", "west")}  # fmt: skip
+    for _ in range(2):
+        for at, options in narrow.items():
+            world.decide(decided("advance", weight=10, cluster=at), **options)
+    assert {pull["head"]["ref"] for pull in world.server.open_ones()} == {
+        "gati/shop.rollout/prod@east", "gati/shop.rollout/prod@west",
+    }  # fmt: skip
+    for at, options in narrow.items():
+        world.decide(decided("rollback", to="v1", cluster=at), **options)
+    terms = yaml.safe_load(world.tree()[FENCE])["clusters"]
+    assert {at: term["holder"] for at, term in terms.items()} == {"east": "east", "west": "west"}
+    assert not world.server.open_ones()
 
 
 def test_a_leader_that_lost_its_lease_stops_right_before_the_push(world):
