@@ -130,3 +130,37 @@ def test_an_engine_without_a_repository():
         load([("gati.yaml", text.encode()), ("users.yaml", handler().encode())])
     (problem,) = error.value.problems
     assert "cluster east" in problem.message and "spec.sync.repository" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    "here, says",
+    [
+        ("{hub: Hub}", "hub"),
+        ("{nudge: shout}", "nudge"),
+        ("{nudge: webhook}", "names nobody to call"),
+        ("{nudgeUrl: 'https://a.example.com/x'}", "nobody calls it"),
+        ("{nudge: annotation, nudgeUrl: 'https://a.example.com/x'}", "nobody calls it"),
+        ("{nudge: webhook, nudgeUrl: 'ftp://a.example.com/x'}", "not a plain address"),
+        ("{nudge: webhook, nudgeUrl: 'https://me:hunter2@a.example.com/'}", "not a plain address"),
+    ],
+)
+def test_what_the_job_cannot_do_with_an_engine(here, says):
+    found = problems(here=here)
+    assert len(found) == 1
+    assert says in " ".join(map(str, found[0]))
+    assert "hunter2" not in str(found)
+    assert found[0][3]
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        "{server: 'https://a.example.com', hub: management}",
+        "{unseen: true}",
+        "{nudge: none}",
+        "{engine: flux, nudge: annotation}",
+        "{nudge: webhook, nudgeUrl: 'http://argocd-server.argocd.svc/api/webhook'}",
+    ],
+)
+def test_what_the_job_can_do_with_an_engine(here):
+    assert not problems(here=here)
