@@ -138,10 +138,11 @@ class Edges:
                 by_pod.setdefault(_target(raw), []).append(raw)
         if not by_pod:
             raise Gapped(Gap.NO_DATA, "whether the gateway's own pods are scraped is not known")
-        seen = interval(raw for parts in by_pod.values() for raw in parts) or SCRAPE
+        seen = interval(raw for parts in by_pod.values() for raw in parts)
         try:
             return tuple(
-                one(by_pod[pod], (("pod", pod),), self._replica, seen) for pod in sorted(by_pod)
+                one(by_pod[pod], (("pod", pod),), self._replica, seen or SCRAPE)
+                for pod in sorted(by_pod)
             ), seen
         except Overlap:
             raise Gapped(Gap.AMBIGUOUS, "the gateway is scraped more than once at a time") from None
@@ -202,7 +203,7 @@ class _Gateway:
                 by_labels.setdefault(self._labels(raw, counts, name), []).append(raw)
             try:
                 for labels, parts in sorted(by_labels.items()):
-                    found.append(one(parts, labels, self.replica, self.scrape))
+                    found.append(one(parts, labels, self.replica, self.scrape or SCRAPE))
             except Overlap:
                 raise Gapped(
                     Gap.AMBIGUOUS,
