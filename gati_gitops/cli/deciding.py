@@ -34,14 +34,14 @@ root_option = click.option(
 )
 
 
-def decision(verb: str, examples: str) -> Callable[[Callable[..., None]], click.Command]:
+def decision(
+    verb: str, examples: str, formats: tuple[str, ...] = ("text", "json")
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A command about one unit, with the options that all of them have."""
 
-    def decorate(function: Callable[..., None]) -> click.Command:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         for option in (
-            click.option(
-                "--format", type=click.Choice(("text", "json")), default="text", show_default=True
-            ),
+            click.option("--format", type=click.Choice(formats), default="text", show_default=True),
             click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing."),
             author_option,
             root_option,

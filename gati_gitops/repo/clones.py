@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pygit2
 
@@ -23,6 +26,9 @@ from gati_gitops.errors import Outside
 from gati_gitops.repo.address import Address
 from gati_gitops.repo.steps import step
 
+SEEN = "seen.json"
+"""A file beside each kept clone: which commits branches were at, and when."""
+_REMEMBERED = 32
 _FORMAT = "1"
 _MARK = "gati-gitops"
 """A file in each kept clone, which says of what it is; a clone without it is not used."""
@@ -73,12 +79,19 @@ class Clone:
             os.close(self._lock)
             self._lock = None
 
+    def saw(self, ref: str, commit: str, default: str) -> None:
+        """Remember where a reference was, for the time when the server can't be asked."""
+        if not self.kept:
+            return
+        seen = {"ref": ref, "commit": commit, "default": default, "time": time.time()}
+        new = self._home / f"{SEEN}.new"
+        with suppress(OSError):  # a courtesy to others, and nothing that this run needs
+            known = [one for one in read_seen(self._home) if one["ref"] != ref]
+            new.write_text(json.dumps([seen, *known[:_REMEMBERED]]))
+            new.replace(self._home / SEEN)
+
     def _take(self, cache: Path) -> bool:
-        name = re.sub(r"[^A-Za-z0-9.-]+", "-", self._address.url.partition("://")[2])[-60:].strip(
-            "-."
-        )
-        digest = hashlib.sha256(self._address.url.encode()).hexdigest()[:16]
-        self._home = cache / f"{name}-{digest}"
+        self._home = home_of(self._address, cache)
         try:
             self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = os.open(self._home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -122,6 +135,22 @@ class Clone:
                 f"cannot make a clone in {self._home}: {error}",
                 remedy="look at the disk (room, rights), then run again",
             ) from None
+
+
+def home_of(address: Address, cache: Path) -> Path:
+    """Where a repository's kept clone is."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", address.url.partition("://")[2])[-60:].strip("-.")
+    digest = hashlib.sha256(address.url.encode()).hexdigest()[:16]
+    return cache / f"{name}-{digest}"
+
+
+def read_seen(home: Path) -> list[dict[str, Any]]:
+    """Where references were when they were last seen, the newest first; none if nobody knows."""
+    try:
+        found = json.loads((home / SEEN).read_text())
+        return [one for one in found if isinstance(one, dict) and {"ref", "commit"} <= one.keys()]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def _is_worn(folder: Path) -> bool:

@@ -53,6 +53,7 @@ class Server:
             self._home = write_known_hosts(clone.private(), line.credentials.known_hosts)
         self._listed: Remote | None = None
         self._brought: set[str] = set()
+        self._default = ""
 
     @property
     def git(self) -> pygit2.Repository:
@@ -69,22 +70,23 @@ class Server:
         step("after-list")
         head = listed.pop("HEAD", None)
         default = (head.symref_target if head else None) or ""
+        self._default = default
         refs = {name: str(head.oid) for name, head in listed.items() if not name.endswith("^{}")}
         return Heads(refs, default.removeprefix(HEADS))
 
     def bring(self, ref: str, commit: str) -> None:
         """Fetch a reference's commit, if it is not here yet."""
         self._brought.add(ref)
-        if commit in self.git:
-            return
-        step("before-fetch")
-        try:
-            self._fetch({ref}, 1)
-        except Odd:
-            if not self.renew():
-                raise
-            self._fetch({ref}, 1)
-        step("after-fetch")
+        if commit not in self.git:
+            step("before-fetch")
+            try:
+                self._fetch({ref}, 1)
+            except Odd:
+                if not self.renew():
+                    raise
+                self._fetch({ref}, 1)
+            step("after-fetch")
+        self._clone.saw(ref, commit, self._default)
 
     def deepen(self, commit: str) -> bool:
         """Bring a commit's parents, and more; False if it has none, or they can't be had."""

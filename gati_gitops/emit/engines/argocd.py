@@ -44,12 +44,15 @@ def argocd_objects(
     return files
 
 
+def automated(root: Root) -> Object:
+    """How a root is synced by itself."""
+    said = {"prune": True, "selfHeal": True}
+    # That no unit is left is always a decision; without namespace or CRD it is an accident.
+    return said if root.guarded else {**said, "allowEmpty": True}
+
+
 def _application(target: Target, root: Root) -> Object:
     base = f";/{target.at(root.base)}" if root.base else ""
-    automated = {"prune": True, "selfHeal": True}
-    if not root.guarded:
-        # That no unit is left is always a decision; without namespace or CRD it is an accident.
-        automated["allowEmpty"] = True
     options = ["ServerSideApply=true", "PruneLast=true"]
     destination = {**_cluster(target)}
     if root.namespace:
@@ -65,7 +68,7 @@ def _application(target: Target, root: Root) -> Object:
             },
             "destination": destination,
             "syncPolicy": {
-                "automated": automated,
+                "automated": automated(root),
                 "syncOptions": [*options, "Prune=confirm"] if root.guarded else options,
                 "retry": _RETRY,
             },
