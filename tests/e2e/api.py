@@ -160,6 +160,9 @@ class Api:
         finally:
             answer.close()
 
+    def close(self) -> None:
+        self._pool.clear()
+
     def _url(self, path: str, query: Mapping[str, str] | None) -> str:
         return f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
 

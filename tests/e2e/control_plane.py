@@ -177,8 +177,13 @@ class ControlPlane:
         self._apiserver = self._start_apiserver()
         self._wait()
 
+    def close(self) -> None:
+        """No open connection; its programs end with their place."""
+        self.api.close()
+
     def wipe(self) -> None:
         """A new and empty cluster with the same address, keys and tokens."""
+        self.api.close()
         for program in (self._manager, self._apiserver, self._etcd):
             program.end(grace=0)
         self._etcd = self._start_etcd()

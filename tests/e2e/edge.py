@@ -27,6 +27,8 @@ class Edge:
             f"{provider}.token={cluster.plane.token}",
             f"{provider}.certauthfilepath={cluster.plane.authority}",
             f"{provider}.statusaddress.ip=127.0.0.1",
+            # How long it gathers changes before it follows them; two seconds by default.
+            "--providers.providersthrottleduration=500ms",
             "--global.checknewversion=false",
             "--global.sendanonymoususage=false",
             "--log.level=INFO",

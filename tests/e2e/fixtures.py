@@ -19,6 +19,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         engine(name)
     place = Place(tmp_path_factory.mktemp("control-plane"))
     try:
-        yield ControlPlane(place)
+        plane = ControlPlane(place)
+        yield plane
+        plane.close()
     finally:
         place.close()

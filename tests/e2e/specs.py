@@ -12,7 +12,7 @@ from tests.e2e.world import World
 NAMESPACE = "shop"
 HOST = "shop.example"
 PROBES = {"periodSeconds": 1, "timeoutSeconds": 1, "failureThreshold": 3}
-DRAIN = {"delaySeconds": 1, "requestSeconds": 5}
+DRAIN = {"delaySeconds": 3, "requestSeconds": 5}
 
 
 def handler(name: str, version: str, behaviour: str = "", **spec: Any) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class World:
 
     def close(self) -> None:
         try:
+            for cluster in getattr(self, "clusters", {}).values():
+                cluster.plane.close()
             if hasattr(self, "git"):
                 self.git.end()
         finally:
