@@ -116,10 +116,6 @@ def _passed(unit: Unit, sight: Sight, found: Check, at: str) -> Judged:
     if covered < rules.step_for:
         why = f"{seen}, a step lasts {span(rules.step_for)}"
         return Judged(Verdict.WAIT, why, clock, found.facts, rolling=True)
-    if not found.due:
-        return Judged(
-            Verdict.WAIT, f"{seen}, the next check decides", clock, found.facts, rolling=True
-        )
     return onward(unit, sight, clock, seen, found.facts)
 
 

@@ -40,14 +40,13 @@ class Check:
     why: str
     facts: tuple[Fact, ...]
     clock: VersionClock
-    due: bool
-    """It counts: the last one is an interval ago."""
 
 
 def check(unit: Unit, sight: Sight, clock: VersionClock, beside: Sight | None) -> Check:
     """Judge a version by all requests of its step; ``beside``: the version to compare it with."""
     clock, missing = _counted(unit, sight, clock, beside)
     facts = _facts(unit.rules, clock, beside)
+    # between two checks more is counted, and no check counts twice
     due = unit.now - clock.checked >= EARLY * unit.rules.interval
     if missing is not None:
         outcome = Outcome.ERROR if missing.gap is Gap.ERROR else Outcome.UNSEEN
@@ -55,7 +54,7 @@ def check(unit: Unit, sight: Sight, clock: VersionClock, beside: Sight | None) -
         why = str(missing)
     else:
         outcome, why = _outcome(unit.rules, clock, beside, facts)
-    return Check(outcome, why, facts, _checked(clock, outcome, unit.now) if due else clock, due)
+    return Check(outcome, why, facts, _checked(clock, outcome, unit.now) if due else clock)
 
 
 def _checked(clock: VersionClock, outcome: Outcome, now: float) -> VersionClock:

@@ -19,6 +19,7 @@ from typing import Any
 from gati_gitops.decide.around import Around
 from gati_gitops.decide.clocks import UnitClock, clock_data, clock_from
 from gati_gitops.decide.decide import decide
+from gati_gitops.decide.moves import moved
 from gati_gitops.decide.observation import (
     EdgeSeries,
     Engine,
@@ -41,6 +42,7 @@ from gati_gitops.decide.rules import Rules, rules_from
 from gati_gitops.decide.verdict import Decision, Verdict
 from gati_gitops.emit.routes.table import route_table
 from gati_gitops.ledger.model import DEPLOYED, Entry, Ledger, Phase
+from gati_gitops.ledger.policy import Policy
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.plan.model import PlannedVersion, Route, Scaling, UnitPlan
 from gati_gitops.plan.naming import UnitId
@@ -84,13 +86,17 @@ def entry(id: str, phase: Phase, weight: int = 0, **fields: Any) -> Entry:
     return Entry(id, fields.pop("digest", f"d-{id}"), phase, weight, **fields)
 
 
-def stored(*entries: Entry, target: str = "", **ledger: Any) -> Stored:
-    """A unit whose ledger has these entries; the last one that rolls or serves is its target."""
+def stored(*entries: Entry, target: str = "", wants: str = "", **ledger: Any) -> Stored:
+    """A unit whose ledger has these entries; what rolls or else serves is its target.
+
+    ``wants``: what the specs want by now; other versions have left them.
+    """
     target = target or _target(entries)
-    versions = [planned(e.id, digest=e.digest, gone=e.id != target) for e in entries]
+    wants = wants or target
+    versions = [planned(e.id, digest=e.digest, gone=e.id != wants) for e in entries]
     versions += [planned(e.id, digest=e.previous, gone=True) for e in entries if e.previous]
     route = Route("/users", (), "gateway-api", "web", "gateways")
-    plan = UnitPlan(UNIT, "prod", "east", "shop", "specs", target, route, tuple(versions))
+    plan = UnitPlan(UNIT, "prod", "east", "shop", "specs", wants, route, tuple(versions))
     found = Ledger(seq=1, key="k1", target=target, **ledger).with_entries(entries)
     return Stored(plan, found)
 
@@ -182,6 +188,14 @@ class World:
             if found.phase is Phase.PARKED:
                 self.serving[found.id].pods = 0
         return self
+
+    def acts(self, made: Decision) -> World:
+        """What was decided is written, and the cluster shows it at the next look."""
+        assert made.move is not None, made.reason
+        policy = Policy(self.rules.strategy, promoted=bool(self.rules.promoted_after))
+        outcome = moved(policy, self.place, made.move)
+        assert outcome.plan is not None
+        return self.becomes(Stored(outcome.plan, outcome.ledger))
 
     # -- time
 
