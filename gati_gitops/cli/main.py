@@ -35,6 +35,7 @@ VERBS = {
     "publish": "Commit the compiled specs to a branch of the output repository.",
     "comment": "Put a preview on its pull request: one comment, updated in place.",
     "verify": "Prove that a branch is what the specs and its ledgers compile to.",
+    "reconcile": "Look at clusters and metrics, decide, and commit what follows.",
     "status": "Print where every unit stands: versions, phases, weights, holds.",
     "drift": "Say what clusters run that Git does not say, field by field.",
     "hold": "Freeze a unit: phases, weights and manifests stay.",

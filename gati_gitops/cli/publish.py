@@ -122,7 +122,7 @@ def command(
         upgrade=upgrade,
         discard=discard,
         allowed=Allowed(allow_removals, frozenset(deletes)),
-        trust=_trust(own) if own is not None and require_signed else None,
+        trust=trust_of(own) if own is not None and require_signed else None,
     )
     with opened(repo, branch, cache) as repository:
         forge = once(lambda: forge_for(repository.address.url, os.environ))
@@ -213,7 +213,7 @@ def reference_of(repository: SpecsRepository, commit: str) -> Reference:
     )
 
 
-def _trust(own: AnySigner) -> Callable[[Repository, Tip], None]:
+def trust_of(own: AnySigner) -> Callable[[Repository, Tip], None]:
     """What refuses a branch that nobody who counts has signed."""
     from gati_gitops.repo.signatures import allowed_signers
     from gati_gitops.repo.trust import require_own, require_signed

@@ -26,7 +26,12 @@ OWNER = "gati-gitops"
 
 
 class LostFence(Refused):
-    """Another job writes here."""
+    """Another job, or another process of this one, writes here."""
+
+    def __init__(self, message: str, *, remedy: str, foreign: bool = False) -> None:
+        super().__init__(message, remedy=remedy)
+        self.foreign = foreign
+        """It is a job of another name: no term of ours would help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class Fence:
                     f"{env} on {cluster} is in the hands of the job {found.owner},"
                     f" and this one is {self.owner}",
                     remedy="stop one of the two; --take-over replaces the other for good",
+                    foreign=True,
                 )
         elif found is not None:
             self._ours.add(at)

@@ -71,6 +71,17 @@ class Sources:
             self._kubes[cluster] = Kube(self._accesses[cluster])
         return self._kubes[cluster]
 
+    def home(self) -> Kube:
+        """The cluster that the job runs in, or the only one that it looks at."""
+        if "KUBERNETES_SERVICE_HOST" in self._environ:
+            return self._kubes.setdefault("", Kube(Access(in_cluster=True)))
+        if len(self._accesses) != 1:
+            raise Misnamed(
+                "which of several clusters the clocks are kept in is not said",
+                remedy="keep them in a file: --clocks FILE",
+            )
+        return self.kube(next(iter(self._accesses)))
+
     def tell(self, scene: Scene, wheres: Sequence[Where], commit: str) -> Sequence[str]:
         """Tell engines that there is something to sync; notes about what failed."""
         notes: list[str] = []

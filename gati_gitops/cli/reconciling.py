@@ -1,0 +1,361 @@
+"""What ``reconcile`` is asked, what the job is made of then, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from gati_gitops.cli.clusters import accesses
+from gati_gitops.cli.common import wants_colour
+from gati_gitops.cli.repository import wants_progress
+from gati_gitops.errors import GatiError, Outside, Refused
+from gati_gitops.report.clean import safe
+
+if TYPE_CHECKING:
+    from gati_gitops.observe.recording import Recorder
+    from gati_gitops.publish.hand import Hand
+    from gati_gitops.reconcile.announce import Announcer, Listener
+    from gati_gitops.reconcile.clocks_store import ClockStore
+    from gati_gitops.reconcile.fence import Fence
+    from gati_gitops.reconcile.places import Narrowing
+    from gati_gitops.reconcile.run import Job, Passed
+    from gati_gitops.reconcile.sources import Sources
+    from gati_gitops.repo.repository import Repository, Tip
+
+CONFIG_MAP = ("configmap:", "configmap/")
+
+
+def options(command: Any) -> Any:
+    """The options that are this verb's own."""
+    for option in reversed(
+        (
+            click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing."),
+            click.option("--explain", metavar="UNIT", help="All about one unit; write nothing."),
+            click.option("--watch", is_flag=True, help="Go on, pass after pass, until stopped."),
+            click.option(
+                "--interval", default="60s", show_default=True, metavar="DURATION",
+                help="With --watch: between the beginnings of two passes.",
+            ),
+            click.option(
+                "--deadline", default="10m", show_default=True, metavar="DURATION",
+                help="How long a pass may take.",
+            ),
+            click.option(
+                "--clocks", metavar="FILE",
+                help="Where evidence is kept between passes; or configmap:NAMESPACE/NAME.",
+            ),
+            click.option(
+                "--prometheus", "prometheus", multiple=True, metavar="CLUSTER=URL",
+                help="Read a cluster's metrics there; may be repeated.",
+            ),
+            click.option("--record", metavar="FILE", help="Write down what is seen, for --replay."),
+            click.option("--replay", metavar="FILE", help="Judge a recording, as of then."),
+            click.option(
+                "--owner", envvar="GATI_OWNER", metavar="NAME",
+                help="What this job is called; another one's clusters are refused.",
+            ),
+            click.option("--take-over", is_flag=True, help="Replace a job of another name."),
+            click.option("--sign", is_flag=True, help="Refuse to commit without a signature."),
+            click.option(
+                "--require-signed", is_flag=True,
+                help="As --sign; and refuse a branch that no key of GATI_ALLOWED_SIGNERS signed.",
+            ),
+            click.option(
+                "--format", type=click.Choice(("text", "json")), default="text", show_default=True
+            ),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says, understood."""
+
+    narrowing: Narrowing
+    format: str
+    dry_run: bool
+    explain: str
+    watch: bool
+    interval: float
+    deadline: float
+    clocks: str
+    prometheus: Mapping[str, str]
+    record: Path | None
+    replay: Path | None
+    owner: str
+    take_over: bool
+    sign: bool
+    require_signed: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Asked:
+        """Understand the options. Raises UsageError."""
+        from gati_gitops.reconcile.fence import OWNER
+        from gati_gitops.reconcile.places import Narrowing
+
+        explain = given["explain"] or ""
+        units = (explain,) if explain else given["unit"]
+        if given["watch"] and (given["dry_run"] or explain or given["replay"]):
+            raise click.UsageError(
+                "--watch goes on for ever: not with --dry-run, --explain, --replay"
+            )
+        if given["replay"] and given["record"]:
+            raise click.UsageError("--replay and --record exclude one another")
+        return cls(
+            Narrowing(given["env"], given["cluster"], units, given["root"]),
+            given["format"],
+            given["dry_run"] or bool(explain),
+            explain,
+            given["watch"],
+            _seconds("--interval", given["interval"]),
+            _seconds("--deadline", given["deadline"]),
+            given["clocks"] or "",
+            dict(_pair(text) for text in given["prometheus"]),
+            Path(given["record"]) if given["record"] else None,
+            Path(given["replay"]) if given["replay"] else None,
+            given["owner"] or OWNER,
+            given["take_over"],
+            given["sign"] or given["require_signed"],
+            given["require_signed"],
+        )
+
+    def hand(self, hand: Hand) -> Hand:
+        """The same hand, which is as patient as a pass may last, and signs if it must."""
+        from gati_gitops.repo.sign import signer
+
+        own = signer(os.environ, required=True) if self.sign else hand.signer
+        return replace(hand, signer=own, retry=replace(hand.retry, budget=self.deadline / 2))
+
+    def trust(self) -> Callable[[Repository, Tip], None] | None:
+        if not self.require_signed:
+            return None
+        from gati_gitops.cli.publish import trust_of
+        from gati_gitops.repo.sign import signer
+
+        own = signer(os.environ, required=True)
+        assert own is not None
+        return trust_of(own)
+
+
+def _seconds(option: str, text: str) -> float:
+    from gati_gitops.spec.common import seconds
+
+    try:
+        found = float(seconds(text))
+    except (KeyError, TypeError, ValueError):
+        found = 0.0
+    if found <= 0:
+        raise click.UsageError(f"{option} {text} is no duration; write one such as 60s or 5m")
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    cluster, equals, url = text.partition("=")
+    if not equals or not url.startswith(("http://", "https://")):
+        raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
+    return cluster, url
+
+
+# -- what the job is made of -----------------------------------------------------------------------
+
+
+def sources_of(repository: Repository, asked: Asked, given: Mapping[str, Any]) -> Sources:
+    """Through what clusters are seen; a recording needs none of them."""
+    from gati_gitops.output import Output
+    from gati_gitops.publish.places import find_root, places
+    from gati_gitops.reconcile.drift.sights import hubs
+    from gati_gitops.reconcile.sources import Sources
+
+    if asked.replay:
+        return Sources({}, os.environ)
+    tip = repository.tip()
+    before = tip.snapshot(find_root(tip, asked.narrowing.root))
+    found = places(before)
+    chosen = sorted(found.chosen(asked.narrowing.environments, asked.narrowing.clusters))
+    if asked.narrowing.units:
+        keys = [found.find(name) for name in asked.narrowing.units]
+        chosen = [at for at in chosen if any(at in found.units[key] for key in keys)]
+    others = hubs(Output(before), chosen)
+    for name in asked.prometheus:
+        if name not in {cluster for _, cluster in chosen}:
+            raise click.UsageError(f"--prometheus names {name}, which is not looked at")
+    reached = accesses(
+        (cluster for _, cluster in chosen), given["kubeconfig"], given["contexts"], others
+    )
+    return Sources(reached, os.environ, prometheus=asked.prometheus)
+
+
+def clocks_of(asked: Asked, sources: Sources) -> ClockStore:
+    """Where evidence is kept between passes."""
+    from gati_gitops.reconcile.clocks_store import ConfigMapClocks, FileClocks, MemoryClocks
+
+    text = asked.clocks
+    if not text:
+        if not (asked.dry_run or asked.watch or asked.replay):
+            said = "without --clocks nothing is decided that takes longer than one look"
+            click.echo(said, err=True)
+        return MemoryClocks()
+    start = next((start for start in CONFIG_MAP if text.startswith(start)), "")
+    if not start:
+        return FileClocks(Path(text))
+    namespace, slash, name = text.removeprefix(start).partition("/")
+    if not (namespace and slash and name):
+        raise click.UsageError(f"--clocks {text} is not configmap:NAMESPACE/NAME")
+    return ConfigMapClocks(sources.home(), namespace, name)
+
+
+def fence_of(asked: Asked) -> Fence:
+    from gati_gitops.reconcile.fence import Fence
+
+    return Fence(asked.owner, asked.take_over)
+
+
+def recorder_of(asked: Asked, hand: Hand) -> Recorder | None:
+    from gati_gitops.observe.recording import Recorder
+
+    return Recorder(asked.record, hand.clock) if asked.record else None
+
+
+def refuse_server(repository: Repository, *, dry_run: bool) -> None:
+    """What was once seen is no evidence for what others build on."""
+    if repository.address.is_remote and not dry_run:
+        raise Refused(
+            "a recording is not what clusters are now, and others see this repository",
+            remedy="say --dry-run, or replay into a repository on this machine",
+        )
+
+
+def progress(stream: IO[str]) -> Listener | None:
+    """Tells a person at a terminal what takes time."""
+    if not wants_progress():
+        return None
+    from gati_gitops.reconcile.announce import Listener as Base
+
+    class Progress(Base):
+        @contextmanager
+        def span(self, name: str, **attributes: str) -> Iterator[None]:
+            where = " on ".join(attributes[key] for key in ("env", "cluster") if key in attributes)
+            words = {"observe": "looking at", "decide": "deciding", "commit": "writing"}
+            if name in words:
+                stream.write(f"\r\x1b[K{words[name]} {where}…"[:200])
+                stream.flush()
+            try:
+                yield
+            finally:
+                stream.write("\r\x1b[K")
+                stream.flush()
+
+    return Progress()
+
+
+def announcer(
+    asked: Asked, sources: Sources, stack: ExitStack, shown: Listener | None
+) -> Announcer:
+    """Everybody who wants to know what a pass does."""
+    from gati_gitops.reconcile.announce import Announcer
+
+    return Announcer([shown] if shown is not None else [])
+
+
+def watched(job: Job, asked: Asked, teller: Teller, stack: ExitStack) -> int:
+    """Pass after pass, until a signal says stop."""
+    from gati_gitops.reconcile.watch import Watch
+
+    watch = Watch(job, asked.interval, asked.deadline, tell=teller.passed)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.signal(number, lambda *_: watch.stop.set())
+        stack.callback(signal.signal, number, before)
+    watch.run()
+    return 0
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Teller:
+    """Says what came of passes."""
+
+    format: str
+    dry_run: bool
+    explain: str
+    _last: list[str] | None = None
+
+    def told(self, passed: Passed) -> int:
+        """All of one pass; the exit code, or what it ends with."""
+        self._print(passed, quiet=False)
+        if (error := passed.worst) is not None:
+            raise error
+        if passed.failures:
+            raise _unseen(passed)
+        return 0
+
+    def replayed(self, passes: Iterable[Passed]) -> int:
+        found = False
+        for passed in passes:
+            found = True
+            self.passed(passed)
+            if (error := passed.worst) is not None:
+                raise error
+        if not found:
+            raise Outside("the recording is empty", remedy="record with --record")
+        return 0
+
+    def passed(self, passed: Passed | GatiError) -> None:
+        """What is new with one of many passes."""
+        if isinstance(passed, GatiError):
+            click.echo(f"error: {safe(passed.message)}", err=True)
+            return
+        self._print(passed, quiet=True)
+
+    def _print(self, passed: Passed, *, quiet: bool) -> None:
+        from gati_gitops.reconcile.table import (
+            explain_lines,
+            pass_data,
+            summary,
+            table_lines,
+            written_lines,
+        )
+
+        if self.format == "json":
+            indent = None if quiet else 2
+            data = pass_data(passed, dry_run=self.dry_run)
+            click.echo(json.dumps(data, indent=indent, ensure_ascii=False))
+            return
+        colour = wants_colour(sys.stdout)
+        if self.explain:
+            lines = list(explain_lines(passed.judged, time.time(), colour=colour))
+        else:
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+            lines = table_lines(passed.judged, width=width, colour=colour, quiet=quiet)
+        lines += written_lines(passed)
+        if quiet and lines == self._last:
+            return
+        self._last = lines
+        for line in lines:
+            click.echo(line, color=True)
+        for note in (*passed.notes, *map(str, passed.failures)):
+            click.echo(safe(note), err=True)
+        click.echo(summary(passed, dry_run=self.dry_run), err=True)
+
+
+def _unseen(passed: Passed) -> Outside:
+    first, *more = [str(failure) for failure in passed.failures]
+    others = f" and {len(more)} more" if more else ""
+    return Outside(
+        f"not everything could be seen: {first}{others}",
+        remedy="what was seen is decided; the rest waits until it can be seen",
+    )
