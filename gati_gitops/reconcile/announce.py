@@ -7,7 +7,7 @@ told to the others once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from threading import RLock
@@ -15,6 +15,7 @@ from threading import RLock
 from gati_gitops.compiler.stored import Where
 from gati_gitops.decide.observation import Observation
 from gati_gitops.decide.verdict import Decision
+from gati_gitops.errors import GatiError
 from gati_gitops.ledger.stored import Stored
 
 
@@ -75,14 +76,17 @@ class Listener:
 
 
 class Announcer(Listener):
-    """All listeners as one."""
+    """All listeners as one.
+
+    Clusters may be looked at side by side, and who leads is told from a thread of its own. So each
+    listener hears one thing at a time, and nobody waits for one that does not listen to it.
+    """
 
     def __init__(self, listeners: Sequence[Listener] = ()) -> None:
-        self._listeners = tuple(listeners)
-        self._lock = RLock()  # clusters may be looked at side by side
+        self._listeners = tuple((one, RLock()) for one in listeners)
 
     def started(self, this: Pass) -> None:
-        self._tell(lambda one: one.started(this))
+        self._tell("started", this)
 
     def decided(
         self,
@@ -91,33 +95,31 @@ class Announcer(Listener):
         stored: Stored | None = None,
         seen: Observation | None = None,
     ) -> None:
-        self._tell(lambda one: one.decided(where, decision, stored, seen))
+        self._tell("decided", where, decision, stored, seen)
 
     def breaker(self, env: str, why: str) -> None:
-        self._tell(lambda one: one.breaker(env, why))
+        self._tell("breaker", env, why)
 
     def written(self, commit: Commit) -> None:
-        self._tell(lambda one: one.written(commit))
+        self._tell("written", commit)
 
     def failed(self, source: str, error: str, env: str = "", cluster: str = "") -> None:
-        self._tell(lambda one: one.failed(source, error, env, cluster))
+        self._tell("failed", source, error, env, cluster)
 
     def ended(self, this: Pass, now: float, waiting: int = 0) -> None:
-        self._tell(lambda one: one.ended(this, now, waiting))
+        self._tell("ended", this, now, waiting)
 
     def leads(self, leader: str, ours: bool) -> None:
-        self._tell(lambda one: one.leads(leader, ours))
+        self._tell("leads", leader, ours)
 
     @contextmanager
     def span(self, name: str, **attributes: str) -> Iterator[None]:
         opened: list[AbstractContextManager[None]] = []
-
-        def open_(one: Listener) -> None:
-            found = one.span(name, **attributes)
-            found.__enter__()  # each is left on its own, whatever the others do
-            opened.append(found)
-
-        self._tell(open_)
+        for one in self._hearing("span"):
+            with suppress(Exception):
+                found = one[0].span(name, **attributes)
+                found.__enter__()  # each is left on its own, whatever the others do
+                opened.append(found)
         try:
             yield
         except BaseException as error:
@@ -133,20 +135,23 @@ class Announcer(Listener):
             with suppress(Exception):
                 one.__exit__(type(error) if error else None, error, None)
 
-    def _tell(self, call: Callable[[Listener], object]) -> None:
-        with self._lock:
-            for one in self._listeners:
-                try:
-                    call(one)
-                except Exception as error:  # noqa: BLE001 - who listens never stops who decides
-                    self._excuse(one, error)
+    def _hearing(self, what: str) -> Iterator[tuple[Listener, RLock]]:
+        own = getattr(Listener, what)
+        return ((one, lock) for one, lock in self._listeners if getattr(type(one), what) is not own)
+
+    def _tell(self, what: str, *words: object) -> None:
+        for one, lock in self._hearing(what):
+            try:
+                with lock:
+                    getattr(one, what)(*words)
+            except Exception as error:  # noqa: BLE001 - who listens never stops who decides
+                self._excuse(one, error)
 
     def _excuse(self, deaf: Listener, error: Exception) -> None:
         """Tell the others, but not by a way that leads back here."""
         source = type(deaf).__name__.lower()
-        for one in self._listeners:
+        why = error.message if isinstance(error, GatiError) else f"{type(error).__name__}: {error}"
+        for one, lock in self._hearing("failed"):
             if one is not deaf:
-                try:
-                    one.failed(source, f"{type(error).__name__}: {error}", "", "")
-                except Exception:  # noqa: BLE001, S112 - nobody is left to tell
-                    continue
+                with suppress(Exception), lock:  # nobody is left to tell
+                    one.failed(source, why, "", "")

@@ -219,13 +219,15 @@ class Election:
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        """Whether it goes on, or has not begun."""
+        return self._thread.ident is None or self._thread.is_alive()
 
     def stop(self) -> None:
         """End, and let go of the Lease; whoever waits is woken."""
         self._stop.set()
         self._changed.set()
-        self._thread.join(self._lease.timing.renew)
+        if self._thread.ident is not None:
+            self._thread.join(self._lease.timing.renew)
         try:
             self._lease.release()
         except GatiError as error:  # it ends by itself

@@ -1,0 +1,162 @@
+"""What is around the passes of one process: who leads, who listens, and who may ask how it fares.
+
+All of it may fail without a decision being another one. What must hold holds in the repository.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Self, TextIO
+
+from gati_gitops.errors import Misnamed
+from gati_gitops.observe.kube import Kube
+from gati_gitops.observe.kube_config import Access, Timeouts
+from gati_gitops.observe.kube_http import Patience
+from gati_gitops.reconcile.announce import Announcer, Listener
+from gati_gitops.reconcile.health import Health
+from gati_gitops.reconcile.lease import Election, Lease, Timing
+from gati_gitops.reconcile.logs import Format, Level, Logs
+from gati_gitops.reconcile.server import Server, exposition, verdict
+from gati_gitops.reconcile.traces import traces
+
+_QUICK = Timeouts(connect=3, read=4, answer=5)
+"""Of requests that nobody may wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line asks for."""
+
+    listen: str = ""
+    lease: str = ""
+    """``namespace/name``."""
+    log_format: Format | None = None
+    """None: no lines; what came of a pass is told in other ways."""
+    log_level: Level = "info"
+    events: bool = False
+    status: bool = False
+
+
+class Running:
+    """One process of the job; a context manager that ends what it began."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        accesses: Mapping[str, Access],
+        environ: Mapping[str, str],
+        stream: TextIO,
+        *,
+        interval: float,
+        deadline: float,
+        clock: Callable[[], float] = time.time,
+        timing: Timing | None = None,
+    ) -> None:
+        self._wanted = wanted
+        self._accesses = accesses
+        self._stack = ExitStack()
+        self._announce = Announcer()
+        self.identity = f"{socket.gethostname()}_{token_hex(4)}"
+        self._traces = traces(environ, lambda why: self._announce.failed("traces", why))
+        self._stack.callback(self._traces.close)
+        self.logs: Logs | None = None
+        if wanted.log_format is not None:
+            ids = self._traces.current
+            self.logs = Logs(stream, wanted.log_format, clock, ids, wanted.log_level)
+        self._election = self._contended(timing) if wanted.lease else None
+        self._health = Health(deadline, interval, contends=self._contends)
+        self._listeners: list[Listener] = [self._traces, self._health]
+        self._listeners += [self.logs] if self.logs is not None else []
+        self.server: Server | None = None
+        self._told(clock)
+
+    def _told(self, clock: Callable[[], float]) -> None:
+        """Those who take time come last."""
+        wanted = self._wanted
+        if wanted.listen:
+            from gati_gitops.reconcile.meters import Meters
+
+            meters = Meters(clock)
+            self._listeners.append(meters)
+            pages = {
+                "/healthz": verdict(self._health.alive),
+                "/readyz": verdict(self._health.ready),
+                "/metrics": exposition(meters.registry),
+            }
+            self.server = Server(wanted.listen, pages)
+            self._stack.callback(self.server.close)
+        if wanted.events or wanted.status:
+            patience = Patience(attempts=2, seconds=3)
+            kubes = {
+                name: Kube(access, timeouts=_QUICK, patience=patience)
+                for name, access in self._accesses.items()
+            }
+            for kube in kubes.values():
+                self._stack.callback(kube.close)
+            if wanted.events:
+                from gati_gitops.reconcile.events import Events
+
+                self._listeners.append(Events(kubes, self.identity, clock))
+            if wanted.status:
+                from gati_gitops.reconcile.gati_status import Status
+
+                self._listeners.append(Status(kubes, clock))
+
+    def _contended(self, timing: Timing | None) -> Election:
+        namespace, slash, name = self._wanted.lease.partition("/")
+        if not (namespace and slash and name):
+            raise Misnamed(
+                f"--lease {self._wanted.lease} is no Lease", remedy="write NAMESPACE/NAME"
+            )
+        if len(self._accesses) != 1:
+            raise Misnamed(
+                "a Lease is of one cluster, and several are looked at",
+                remedy="narrow with --cluster, or leave out --lease",
+            )
+        (access,) = self._accesses.values()
+        # one try for each turn: the next turn is another
+        kube = Kube(access, timeouts=_QUICK, patience=Patience(attempts=1, seconds=0))
+        self._stack.callback(kube.close)
+        lease = Lease(kube, namespace, name, self.identity, timing=timing)
+        self._lease = lease
+        return Election(lease, self._led, self._unled)
+
+    def _led(self, leader: str, ours: bool) -> None:
+        self._announce.leads(leader, ours)
+
+    def _unled(self, why: str) -> None:
+        self._announce.failed("lease", why)
+
+    def _contends(self) -> bool:
+        return self._election is None or self._election.alive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._election is not None:
+            self._election.stop()
+        self._stack.close()
+
+    def announcer(self, *more: Listener) -> Announcer:
+        """Everybody who wants to know what a pass does; from now on, who leads is known."""
+        self._announce = Announcer((*more, *self._listeners))
+        if self._election is not None:
+            self._election.start()
+        else:
+            self._announce.leads(self.identity, ours=True)
+        return self._announce
+
+    @property
+    def leader(self) -> Callable[[float], bool] | None:
+        """Waits so many seconds to lead; None: nobody else contends."""
+        return self._election.wait if self._election is not None else None
+
+    def leads(self) -> bool:
+        """Whether this process leads at this very moment."""
+        return self._lease.leads() if self._election is not None else True
