@@ -23,6 +23,7 @@ _FIELDS = {
     "modes": "modes",
     "deletionBudget": "deletion_budget",
     "protected": "protected",
+    "drift": "drift",
 }
 """The settings that an owner makes for all, and what they are called in the model."""
 _OF_PROJECT = frozenset(("rollout", "decommission", "deletion_budget"))

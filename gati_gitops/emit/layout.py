@@ -176,6 +176,8 @@ def settings_data(project: GatiProject, env: str, owner: str, file: str) -> Obje
     }
     if settings.protected:
         data["protected"] = True
+    if settings.drift != "report":
+        data["drift"] = settings.drift
     if project.spec.monitoring is not None:
         data["monitoring"] = _dump(project.spec.monitoring)
     if promotion is not None:

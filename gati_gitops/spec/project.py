@@ -14,6 +14,7 @@ from gati_gitops.spec.common import (
     LabelValue,
     Model,
 )
+from gati_gitops.spec.drift import DriftPolicy
 from gati_gitops.spec.job import Job
 from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.spec.monitoring import Monitoring
@@ -68,6 +69,9 @@ class Environment(Model):
     )
     policies: Policies = Field(
         default_factory=Policies, description="laid over the project's policies"
+    )
+    drift: DriftPolicy = Field(
+        "report", description="what follows when a cluster or a file is not as decided"
     )
     job: Job | None = Field(None, description="laid over the project's")
 

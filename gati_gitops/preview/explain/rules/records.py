@@ -126,6 +126,7 @@ _PROJECT = (
     _remembered("revisions", "env:revisions"),
     _remembered("onDelete", "env:onDelete"),
     _remembered("protected", "env:protected"),
+    _remembered("drift", "env:drift"),
     _remembered("modes.$k", "env:modes.$k"),
     _remembered("deletionBudget.$k", "over:deletionBudget.$k"),
     _remembered("commits.author.$k", "project:spec.commits.author.$k"),
