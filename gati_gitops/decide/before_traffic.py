@@ -51,8 +51,8 @@ def engine_does_not_sync(unit: Unit, sight: Sight) -> str:
 
 def stable_cannot_carry(unit: Unit, sight: Sight) -> str:
     """The Active version could take all of the traffic back at any moment."""
-    active = unit.active
-    if active is None or active is sight:
+    active = unit.beside(sight)
+    if active is None:
         return ""
     workload = active.workload
     wanted = max(1, active.entry.floor)

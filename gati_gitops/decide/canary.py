@@ -83,8 +83,7 @@ def _sent(unit: Unit, sight: Sight, clock: VersionClock) -> Check | None:
 
 
 def _stepping(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
-    beside = unit.active if unit.active is not sight else None
-    found = check(unit, sight, clock, beside)
+    found = check(unit, sight, clock, unit.beside(sight))
     clock = found.clock
     if decided := _limits(unit, sight, found):
         return decided
@@ -168,13 +167,13 @@ def onward(
 ) -> Judged:
     """The next step, if nothing stands in its way and there would be a way back."""
     entry = sight.entry
-    alone = unit.active is None or unit.active is sight
-    weight, after = (100, 100) if last or alone else _next(unit, entry.weight)
+    active = unit.beside(sight)
+    weight, after = (100, 100) if last or active is None else _next(unit, entry.weight)
     if against := _against(unit, sight):
         reason = f"{why}; it stays there: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
-    active, room = unit.active, needed(unit, sight, weight)
-    if active is not None and active is not sight and can_be_woken(active):
+    room = needed(unit, sight, weight)
+    if active is not None and can_be_woken(active):
         return _woken(active, f"{why}; {active.id} sleeps, and is woken first", clock, facts)
     if sight.ready < room:
         missing = f"{weight} % need {room} pods, and {sight.id} has {sight.ready}"
@@ -225,14 +224,15 @@ def left(
     if to is None or unit.rules.strategy == "manual":
         reason = f"{sight.id} fails: {why}"
         return Judged(Verdict.WAIT, f"{reason}; a person must look", clock, facts, rolling=True)
-    if to is not sight and can_be_woken(to):
+    other = to.entry is not sight.entry
+    if other and can_be_woken(to):
         reason = f"{sight.id} fails ({why}); {to.id} sleeps, and is woken to take the traffic"
         return _woken(to, reason, clock, facts)
-    if to is not sight and (against := guards.nobody_could_take_it(unit, to)):
+    if other and (against := guards.nobody_could_take_it(unit, to)):
         reason = f"{sight.id} fails ({why}), and its traffic cannot go back yet: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
     weight = f" at {sight.entry.weight} %" if sight.entry.weight else ""
-    back = f"the traffic returns to {to.id}" if to is not sight else "the revision before returns"
+    back = f"the traffic returns to {to.id}" if other else "the revision before returns"
     move = Move(Verdict.ROLLBACK, *sight.entry.key, to=to.id)
     return _moves(move, f"{sight.id}{weight}: {why}; {back}", clock, facts)
 

@@ -60,7 +60,7 @@ def decide(
     ledger = place.ledger or recovered(place)
     live = seen.live
     if isinstance(live, Missing):
-        return _blind(place, live, clock)
+        return _blind(live, clock)
     if (by_hand := _by_hand(place, live)) is not None:
         return by_hand, replace(clock, stamp="")
     if ledger.hold:
@@ -109,10 +109,13 @@ def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
     return replace(unit, sights=sights)
 
 
-def _blind(place: Stored, live: Missing, clock: UnitClock) -> tuple[Decision, UnitClock]:
+def _blind(live: Missing, clock: UnitClock) -> tuple[Decision, UnitClock]:
     """Who cannot see the cluster decides nothing."""
     verdict = Verdict.ERROR if live.gap is Gap.ERROR else Verdict.INCONCLUSIVE
-    return Decision(verdict, f"the cluster could not be seen: {live}"), clock
+    # a look that saw nothing is not one of several in a row that agree
+    versions = {name: one._replace(passes=0, passed=0.0) for name, one in clock.versions.items()}
+    reason = f"the cluster could not be seen: {live}"
+    return Decision(verdict, reason), replace(clock, versions=versions)
 
 
 def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:

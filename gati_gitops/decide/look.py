@@ -71,7 +71,7 @@ def has_counted(said: PodSeries) -> bool:
 
 def total(series: tuple[Series, ...]) -> float:
     """What counters stand at, in sum."""
-    return sum(one.values[-1] for one in series if one.values)
+    return sum((one.values[-1] for one in series if one.values), 0.0)
 
 
 # -- the gateway ---------------------------------------------------------------------------------

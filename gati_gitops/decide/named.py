@@ -3,17 +3,29 @@
 Once a version has no weight, whatever it counts was asked for by name, or by somebody who goes past
 the gateway: either may come again next week. Two witnesses count, its pods and the gateway. Their
 counters only grow, so what they stood at an hour ago tells what came since, even if nobody looked
-in between. What was still open when it lost its weight may end.
+in between. A witness that began anew cannot tell, and the other one must; if neither can, somebody
+may have come. What was still open when the version lost its weight may end.
 """
 
 from __future__ import annotations
 
+import math
+from enum import Enum
+
 from gati_gitops.decide.clocks import VersionClock
+from gati_gitops.decide.counters import Uncountable, alike
 from gati_gitops.decide.look import told, total
-from gati_gitops.decide.observation import EdgeSeries, Missing, Telemetry
+from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Series, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 
 UNKNOWN = -1.0
+
+
+class Witness(Enum):
+    """Why a witness gives no number."""
+
+    LOST = "it began anew, and what it had seen is gone"
+    BLIND = "it cannot be asked now, and can tell later"
 
 
 def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
@@ -21,49 +33,73 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     said = told(sight)
     if said is None or not clock.shown:
         return clock
+    pods, edge = _in_pods(sight, said, clock), _at_the_edge(said, clock)
     if not clock.marked:
         # from the first scrape on that shows nothing of the traffic it had before
         if said.window.at - said.window.scrape < clock.shown:
             return clock
-        return _marked(said, clock._replace(owed=_open(said)))
-    pods, edge = _grown_in_pods(sight, said, clock), _grown_at_the_edge(said, clock)
-    if pods is None and edge is None:
-        # neither witness can tell: somebody may have come
-        return _marked(said, clock._replace(pinned=unit.now, owed=0.0))
-    came = max(pods or 0.0, edge or 0.0)
+        return _marked(said, clock._replace(owed=_open(said)), pods=True, edge=True)
+    numbers = [one for one in (pods, edge) if isinstance(one, float)]
+    if not numbers:
+        if Witness.BLIND in (pods, edge):
+            # what one has lost, the other one must tell when it can
+            lost = clock._replace(pods_total=UNKNOWN) if pods is Witness.LOST else clock
+            return lost._replace(edge_total=UNKNOWN) if edge is Witness.LOST else lost
+        return _marked(said, clock._replace(pinned=unit.now, owed=0.0), pods=True, edge=True)
+    came = max(numbers)
     if came > clock.owed:
-        return _marked(said, clock._replace(pinned=unit.now, owed=0.0))
-    return _marked(said, clock._replace(owed=clock.owed - came))
+        clock = clock._replace(pinned=unit.now, owed=0.0)
+    else:
+        clock = clock._replace(owed=clock.owed - came)
+    return _marked(said, clock, pods=pods is not Witness.BLIND, edge=edge is not Witness.BLIND)
 
 
-def _marked(said: Telemetry, clock: VersionClock) -> VersionClock:
-    edge = said.edge
-    return clock._replace(
-        marked=said.window.at,
-        pods_total=sum(total(pod.requests) for pod in said.pods.values()),
-        edge_total=total(edge.requests) if isinstance(edge, EdgeSeries) else UNKNOWN,
-    )
+def _marked(said: Telemetry, clock: VersionClock, *, pods: bool, edge: bool) -> VersionClock:
+    """What the witnesses stand at now, of those that can be asked."""
+    if pods:
+        counted = sum(total(pod.requests) for pod in said.pods.values())
+        known = math.isfinite(counted)
+        clock = clock._replace(marked=said.window.at, pods_total=counted if known else UNKNOWN)
+    if edge:
+        counted = total(said.edge.requests) if isinstance(said.edge, EdgeSeries) else UNKNOWN
+        known = math.isfinite(counted)
+        clock = clock._replace(edge_total=counted if known else UNKNOWN)
+    return clock
 
 
-def _grown_in_pods(sight: Sight, said: Telemetry, clock: VersionClock) -> float | None:
-    """None: a pod came or went since, so its counters cannot be held against the last ones."""
+def _in_pods(sight: Sight, said: Telemetry, clock: VersionClock) -> float | Witness:
     workload = sight.workload
-    if workload is None or clock.pods_total < 0:
-        return None
+    if workload is None:
+        return Witness.BLIND
     since = clock.marked - said.window.scrape
-    if any(pod.terminating or max(pod.created, pod.restarted) > since for pod in workload.pods):
-        return None
+    began = any(p.terminating or max(p.created, p.restarted) > since for p in workload.pods)
+    if began or clock.pods_total < 0:
+        return Witness.LOST
     if said.pods.keys() < {pod.name for pod in workload.pods}:
-        return None
-    more = sum(total(pod.requests) for pod in said.pods.values()) - clock.pods_total
-    return more if more >= 0 else None
+        return Witness.BLIND
+    series = [pod.requests for pod in said.pods.values()]
+    return _since(series, clock.pods_total)
 
 
-def _grown_at_the_edge(said: Telemetry, clock: VersionClock) -> float | None:
-    if isinstance(said.edge, Missing) or clock.edge_total < 0:
-        return None
-    more = total(said.edge.requests) - clock.edge_total
-    return more if more >= 0 else None
+def _at_the_edge(said: Telemetry, clock: VersionClock) -> float | Witness:
+    if isinstance(said.edge, Missing):
+        return Witness.LOST if said.edge.gap is Gap.UNSUPPORTED else Witness.BLIND
+    if clock.edge_total < 0:
+        return Witness.LOST
+    return _since([said.edge.requests], clock.edge_total)
+
+
+def _since(groups: list[tuple[Series, ...]], before: float) -> float | Witness:
+    """By how much counters have grown since they stood at ``before``, in sum."""
+    try:
+        for group in groups:
+            alike(group)
+    except Uncountable:
+        return Witness.BLIND
+    more = sum((total(group) for group in groups), -before)
+    if not math.isfinite(more):
+        return Witness.BLIND
+    return more if more >= 0 else Witness.LOST
 
 
 def _open(said: Telemetry) -> float:

@@ -50,7 +50,7 @@ def parked(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         retire = f"retire {unit.name} {sight.id} --env {unit.plan.environment}"
         why = f"{name}, and only a person can say when it may go ({never}): {retire}"
         return Judged(Verdict.WAIT, why, clock, facts)
-    if why := _stays(unit, sight, clock) or gap:
+    if why := ("" if clock.shown else gap) or _stays(unit, sight, clock) or gap:
         verdict = Verdict.INCONCLUSIVE if gap and clock.shown else Verdict.WAIT
         return Judged(verdict, f"{name}: {why}", clock, facts)
     why = f"{name}, and nobody called it for {_quiet(unit, clock)}"

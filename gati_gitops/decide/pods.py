@@ -13,8 +13,8 @@ from gati_gitops.decide.view import Sight, Unit
 
 def needed(unit: Unit, sight: Sight, weight: int) -> int:
     """The fewest pods with which it can take ``weight`` percent; 0: its own number is enough."""
-    planned, active = sight.planned, unit.active
-    if planned is None or active is None or active is sight or not planned.scaling.owned:
+    planned, active = sight.planned, unit.beside(sight)
+    if planned is None or active is None or not planned.scaling.owned:
         return 0
     whole = max(active.entry.floor, active.ready)
     wanted = min(ceil(whole * weight / 100), planned.scaling.max)

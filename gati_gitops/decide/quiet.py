@@ -76,11 +76,13 @@ def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
     never, never_facts = _asked(called, called.NEVER, unit, sight)
     said = told(sight)
     longest = look_back(unit, said) if said is not None else unit.rules.grace
-    clock = passed(unit, clock, calls=calls, complete=not (calls or gap or never), longest=longest)
-    sight = replace(sight, clock=clock)
     block, block_facts = _asked(still_needed, still_needed.BLOCKS, unit, sight)
-    facts = (*called_facts, *gap_facts, *never_facts, *block_facts, _passes(unit, clock))
-    return Quiet(clock, facts, calls, gap, never, block)
+    complete = not (calls or gap or never or block)
+    clock = passed(unit, clock, calls=calls, complete=complete, longest=longest)
+    sight = replace(sight, clock=clock)
+    time, time_facts = _asked(still_needed, still_needed.TIMES, unit, sight)
+    told_facts = called_facts + gap_facts + never_facts + block_facts + time_facts
+    return Quiet(clock, (*told_facts, _passes(unit, clock)), calls, gap, never, block or time)
 
 
 def passed(

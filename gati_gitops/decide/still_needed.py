@@ -12,10 +12,10 @@ from gati_gitops.decide.ready import unready
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.words import joined, span
 
-BLOCKS = (
-    "it_is_the_way_back", "somebody_named_it", "specs_have_it", "somebody_refers_to_it",
-    "nobody_else_serves", "successor_is_in_doubt",
-)  # fmt: skip
+BLOCKS = ("somebody_refers_to_it", "nobody_else_serves", "successor_is_in_doubt")
+"""What must not be so in any look that counts."""
+TIMES = ("it_is_the_way_back", "somebody_named_it", "specs_have_it")
+"""What passes with time, while looks go on to agree."""
 
 
 def it_is_the_way_back(unit: Unit, sight: Sight) -> str:
@@ -63,8 +63,8 @@ def nobody_else_serves(unit: Unit, sight: Sight) -> str:
     """Unless the whole unit goes, another version answers those who name none."""
     if unit.ledger.retiring:
         return ""
-    active = unit.active
-    if active is None or active is sight:
+    active = unit.beside(sight)
+    if active is None:
         return "no other version serves"
     if is_asleep(active) and not active.fewest:
         return ""  # it wakes when it is called
@@ -73,8 +73,8 @@ def nobody_else_serves(unit: Unit, sight: Sight) -> str:
 
 def successor_is_in_doubt(unit: Unit, sight: Sight) -> str:
     """Where the Active version was rejected, the one before it is still needed."""
-    active = unit.active
-    if active is None or active is sight or unit.ledger.retiring or sight.entry.barred:
+    active = unit.beside(sight)
+    if active is None or unit.ledger.retiring or sight.entry.barred:
         return ""
     where = unit.around.judged.get(active.entry.key)
     if where is not None:

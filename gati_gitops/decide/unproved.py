@@ -72,6 +72,8 @@ def pods_changed(unit: Unit, sight: Sight) -> str:
         return ""
     if not workload.settled or workload.ready != workload.desired:
         return f"{workload.ready} of {some(workload.desired, 'pod')} are ready"
+    if workload.endpoints and not workload.pods:
+        return f"{some(workload.endpoints, 'address')} of it still there"
     if len(workload.pods) != workload.desired:
         return f"it has {some(len(workload.pods), 'pod')}, and should have {workload.desired}"
     since = begin(unit, said) if said is not None else unit.now
@@ -175,8 +177,8 @@ def names_are_unproved(unit: Unit, sight: Sight) -> str:
         return ""
     if _is_left_elsewhere(unit, sight):
         return ""
-    active = unit.active
-    if active is None or active is sight:
+    active = unit.beside(sight)
+    if active is None:
         return "its counters were never seen to count"
     if called.requests_were_counted(unit, active):
         return ""
@@ -190,8 +192,8 @@ def gateway_names_are_unproved(unit: Unit, sight: Sight) -> str:
         return ""
     if any(series.values and series.values[-1] > 0 for series in said.edge.requests):
         return ""
-    active = unit.active
-    if active is None or active is sight:
+    active = unit.beside(sight)
+    if active is None:
         return "the gateway was never seen to count its requests"
     if called.gateway_counted_requests(unit, active):
         return ""

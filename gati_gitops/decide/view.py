@@ -74,6 +74,11 @@ class Unit:
     def active(self) -> Sight | None:
         return self._of(self.ledger.active)
 
+    def beside(self, sight: Sight) -> Sight | None:
+        """The Active version, if that is another one."""
+        active = self.ledger.active
+        return self._of(active) if active is not sight.entry else None
+
     @property
     def rolling(self) -> Sight | None:
         return self._of(self.ledger.rolling)

@@ -25,7 +25,7 @@ def percent(share: float) -> str:
 
 
 def some(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+    return f"{number} {thing}" + ("" if number == 1 else "es" if thing.endswith("s") else "s")
 
 
 def joined(names: tuple[str, ...], most: int = 3) -> str:
