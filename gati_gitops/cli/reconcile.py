@@ -14,9 +14,11 @@ from gati_gitops.cli.clusters import cluster_options
 from gati_gitops.cli.deciding import hand_of, root_option
 from gati_gitops.cli.reconciling import Asked, Teller, options
 from gati_gitops.cli.repository import author_option, opened, repository_options
+from gati_gitops.cli.running import ending_in_a_line, running_of, running_options
 
 if TYPE_CHECKING:
     from gati_gitops.reconcile.run import Job
+    from gati_gitops.reconcile.running import Running
     from gati_gitops.repo.repository import Repository
 
 
@@ -41,6 +43,7 @@ metrics could not be seen, 5 refused: another job writes here.""",
 @click.option("--unit", multiple=True, metavar="UNIT", help="Only this one; may be repeated.")
 @cluster_options
 @options
+@running_options
 @author_option
 def command(**given: Any) -> int:
     """Observe clusters and metrics, decide for every unit, and commit what follows.
@@ -57,22 +60,25 @@ def command(**given: Any) -> int:
             from gati_gitops.reconcile.replay import replay
 
             refuse_server(repository, dry_run=asked.dry_run)
-            job = _job(repository, asked, given, stack)
+            job, _ = _job(repository, asked, given, stack)
             return teller.replayed(replay(job, asked.replay, dry_run=asked.dry_run))
-        job = _job(repository, asked, given, stack)
-        if asked.watch:
-            from gati_gitops.cli.reconciling import watched
+        job, running = _job(repository, asked, given, stack)
+        teller.silent = running.logs is not None
+        with ending_in_a_line(running):
+            if asked.watch:
+                from gati_gitops.cli.reconciling import watched
 
-            return watched(job, asked, teller, stack)
-        from gati_gitops.reconcile.run import run_pass
+                return watched(job, asked, teller, running, stack)
+            from gati_gitops.reconcile.run import run_pass
 
-        return teller.told(run_pass(job, dry_run=asked.dry_run))
+            return teller.told(run_pass(job, dry_run=asked.dry_run))
 
 
-def _job(repository: Repository, asked: Asked, given: dict[str, Any], stack: ExitStack) -> Job:
-    """The job that the options describe."""
+def _job(
+    repository: Repository, asked: Asked, given: dict[str, Any], stack: ExitStack
+) -> tuple[Job, Running]:
+    """The job that the options describe, and what is around its passes."""
     from gati_gitops.cli.reconciling import (
-        announcer,
         clocks_of,
         fence_of,
         progress,
@@ -85,7 +91,18 @@ def _job(repository: Repository, asked: Asked, given: dict[str, Any], stack: Exi
 
     hand = hand_of(repository, given["author"], given["root"])
     sources = stack.enter_context(sources_of(repository, asked, given))
-    return Job(
+    running = stack.enter_context(
+        running_of(
+            given,
+            sources.judged,
+            watch=asked.watch,
+            interval=asked.interval,
+            deadline=asked.deadline,
+            dry_run=asked.dry_run,
+        )
+    )
+    shown = progress(sys.stderr)
+    job = Job(
         repository,
         asked.hand(hand),
         sources.eyes,
@@ -94,8 +111,10 @@ def _job(repository: Repository, asked: Asked, given: dict[str, Any], stack: Exi
         once(lambda: forge_for(repository.address.url, os.environ)),
         Describing(repository.branch),
         narrowing=asked.narrowing,
-        announce=announcer(asked, sources, stack, progress(sys.stderr)),
+        announce=running.announcer(*([shown] if shown is not None else [])),
         recorder=recorder_of(asked, hand),
+        leads=running.leads,
         trust=asked.trust(),
         tell=None if asked.dry_run else sources.tell,
     )
+    return job, running

@@ -25,11 +25,12 @@ from gati_gitops.report.clean import safe
 if TYPE_CHECKING:
     from gati_gitops.observe.recording import Recorder
     from gati_gitops.publish.hand import Hand
-    from gati_gitops.reconcile.announce import Announcer, Listener
+    from gati_gitops.reconcile.announce import Listener
     from gati_gitops.reconcile.clocks_store import ClockStore
     from gati_gitops.reconcile.fence import Fence
     from gati_gitops.reconcile.places import Narrowing
     from gati_gitops.reconcile.run import Job, Passed
+    from gati_gitops.reconcile.running import Running
     from gati_gitops.reconcile.sources import Sources
     from gati_gitops.repo.repository import Repository, Tip
 
@@ -192,10 +193,10 @@ def sources_of(repository: Repository, asked: Asked, given: Mapping[str, Any]) -
     for name in asked.prometheus:
         if name not in {cluster for _, cluster in chosen}:
             raise click.UsageError(f"--prometheus names {name}, which is not looked at")
-    reached = accesses(
-        (cluster for _, cluster in chosen), given["kubeconfig"], given["contexts"], others
-    )
-    return Sources(reached, os.environ, prometheus=asked.prometheus)
+    own = {cluster for _, cluster in chosen}
+    reached = accesses(own, given["kubeconfig"], given["contexts"], others)
+    hubs_only = {name for name in reached if name not in own}
+    return Sources(reached, os.environ, prometheus=asked.prometheus, hubs=hubs_only)
 
 
 def clocks_of(asked: Asked, sources: Sources) -> ClockStore:
@@ -261,20 +262,11 @@ def progress(stream: IO[str]) -> Listener | None:
     return Progress()
 
 
-def announcer(
-    asked: Asked, sources: Sources, stack: ExitStack, shown: Listener | None
-) -> Announcer:
-    """Everybody who wants to know what a pass does."""
-    from gati_gitops.reconcile.announce import Announcer
-
-    return Announcer([shown] if shown is not None else [])
-
-
-def watched(job: Job, asked: Asked, teller: Teller, stack: ExitStack) -> int:
+def watched(job: Job, asked: Asked, teller: Teller, running: Running, stack: ExitStack) -> int:
     """Pass after pass, until a signal says stop."""
     from gati_gitops.reconcile.watch import Watch
 
-    watch = Watch(job, asked.interval, asked.deadline, tell=teller.passed)
+    watch = Watch(job, asked.interval, asked.deadline, running.leader, teller.passed)
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.signal(number, lambda *_: watch.stop.set())
         stack.callback(signal.signal, number, before)
@@ -292,6 +284,8 @@ class Teller:
     format: str
     dry_run: bool
     explain: str
+    silent: bool = False
+    """Lines of a log tell it instead."""
     _last: list[str] | None = None
 
     def told(self, passed: Passed) -> int:
@@ -317,7 +311,8 @@ class Teller:
     def passed(self, passed: Passed | GatiError) -> None:
         """What is new with one of many passes."""
         if isinstance(passed, GatiError):
-            click.echo(f"error: {safe(passed.message)}", err=True)
+            if not self.silent:
+                click.echo(f"error: {safe(passed.message)}", err=True)
             return
         self._print(passed, quiet=True)
 
@@ -330,6 +325,8 @@ class Teller:
             written_lines,
         )
 
+        if self.silent:
+            return
         if self.format == "json":
             indent = None if quiet else 2
             data = pass_data(passed, dry_run=self.dry_run)

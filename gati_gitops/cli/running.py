@@ -59,7 +59,7 @@ def running_of(
     from gati_gitops.reconcile.running import Running, Wanted
 
     form = given["log_format"]
-    if form is None and watch and not sys.stdout.isatty():
+    if form is None and watch and given["format"] == "text" and not sys.stdout.isatty():
         form = "json"
     if given["lease"] and not watch:
         raise click.UsageError("--lease is for who goes on: not without --watch")

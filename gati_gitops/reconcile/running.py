@@ -154,8 +154,12 @@ class Running:
 
     @property
     def leader(self) -> Callable[[float], bool] | None:
-        """Waits so many seconds to lead; None: nobody else contends."""
-        return self._election.wait if self._election is not None else None
+        """Waits so many seconds to lead, or a moment; None: nobody else contends."""
+        election = self._election
+        if election is None:
+            return None
+        # who waits longer does not hear that it should stop
+        return lambda seconds: election.wait(min(seconds, 1.0))
 
     def leads(self) -> bool:
         """Whether this process leads at this very moment."""

@@ -7,7 +7,7 @@ it, and then its sources are made anew.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self
 
 from gati_gitops.compiler.stored import Where
@@ -38,9 +38,12 @@ class Sources:
         environ: Mapping[str, str],
         *,
         prometheus: Mapping[str, str] | None = None,
+        hubs: Collection[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._accesses = accesses
+        self.judged = {name: access for name, access in accesses.items() if name not in hubs}
+        """Clusters with units that are judged; on the others there are only engines."""
         self._environ = environ
         self._prometheus = dict(prometheus or {})
         self._clock = clock
@@ -75,12 +78,12 @@ class Sources:
         """The cluster that the job runs in, or the only one that it looks at."""
         if "KUBERNETES_SERVICE_HOST" in self._environ:
             return self._kubes.setdefault("", Kube(Access(in_cluster=True)))
-        if len(self._accesses) != 1:
+        if len(self.judged) != 1:
             raise Misnamed(
                 "which of several clusters the clocks are kept in is not said",
                 remedy="keep them in a file: --clocks FILE",
             )
-        return self.kube(next(iter(self._accesses)))
+        return self.kube(next(iter(self.judged)))
 
     def tell(self, scene: Scene, wheres: Sequence[Where], commit: str) -> Sequence[str]:
         """Tell engines that there is something to sync; notes about what failed."""

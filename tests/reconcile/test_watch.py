@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -157,9 +158,9 @@ def test_sigterm_ends_a_watch_between_passes_and_leaves_the_branch(town, tmp_pat
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"},
     )  # fmt: skip
     try:
-        line = program.stdout.readline().decode()
-        assert line.startswith("UNIT")
-        assert "error" in program.stdout.readline().decode()
+        told = iter(lambda: json.loads(program.stdout.readline()), None)
+        decided = next(one for one in told if one["message"] == "decided")
+        assert decided["verdict"] == "error"
         program.send_signal(signal.SIGTERM)
         assert program.wait(20) == 0
     finally:
