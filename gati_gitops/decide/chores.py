@@ -10,10 +10,14 @@ from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.words import span
 from gati_gitops.ledger.model import SCALED, Phase
 
+LAST = frozenset((Verdict.PARK, Verdict.REMOVE, Verdict.RETIRE))
+"""What can wait for the next pass, when nothing else is left to be told of a version."""
+
 
 def chores(unit: Unit, sight: Sight, found: Judged, *, baking: bool) -> Judged:
     """What was found, or what can be done beside it."""
-    if found.move is not None or found.rolling or baking:
+    busy = found.move is not None and found.verdict not in LAST
+    if busy or found.rolling or baking:
         return found
     move = _proved(unit, sight, found) or _handed_over(unit, sight) or _spare(unit, sight, found)
     if move is None:
