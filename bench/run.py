@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("validate", "disk", "compile", "render", "repo", "publish", "preview", "prometheus")
+BENCHES = (
+    "validate", "disk", "compile", "render", "repo", "publish", "preview", "prometheus", "cluster",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ from gati_gitops.observe import references as refs
 from gati_gitops.observe.cluster_events import latest, warnings_of
 from gati_gitops.observe.cluster_lists import Listed, Part, list_part, list_parts
 from gati_gitops.observe.engines import Engines
-from gati_gitops.observe.kube import Kube
+from gati_gitops.observe.kube import Kube, KubeError
 from gati_gitops.observe.live_revisions import Built, releases, revised
 from gati_gitops.observe.live_routes import KINDS, Identity, live_route, own_routes
 from gati_gitops.observe.wanted import Wanted
@@ -84,27 +84,31 @@ class Cluster:
 
     def _parts(self, wanted: Wanted) -> dict[str, Part[Any]]:
         syncs = self._engines.engine if self._engines is not None else ""
-        whole = {(key[0], name) for key, stored in wanted.units.items() for name in revised(stored)}
-        deployment = partial(live.deployment, engine=syncs, whole=whole)
+        deployment = partial(live.deployment, engine=syncs)
+        slices = "discovery.k8s.io/v1", "EndpointSlice", live.endpoint_slice
         parts: dict[str, Part[Any]] = {
-            "deployments": Part("apps/v1", "Deployment", deployment, UNIT_LABEL),
-            "pods": Part("v1", "Pod", live.pod, UNIT_LABEL),
-            "slices": Part("discovery.k8s.io/v1", "EndpointSlice", live.endpoint_slice, UNIT_LABEL),
-            "Service": Part("v1", "Service", _named),
+            "deployments": Part(
+                "apps/v1", "Deployment", deployment, UNIT_LABEL, shape=live.DeploymentShape
+            ),
+            "pods": Part("v1", "Pod", live.pod, UNIT_LABEL, shape=live.PodShape),
+            "slices": Part(*slices, UNIT_LABEL, shape=live.SliceShape),
+            "Service": _route("v1", "Service"),
         }
         for group, kind in refs.KINDS:
-            parts[kind] = Part(group, kind, _named, optional=True)
+            parts[kind] = _route(group, kind, optional=True)
         # what our own routes are made of must be there, in the version that we write
         for provider in {s.plan.route.provider for s in wanted.units.values() if s.plan.route}:
             for api_version, kind in KINDS[provider]:
-                parts[kind] = Part(api_version, kind, _named)
+                parts[kind] = _route(api_version, kind)
         return parts
 
 
+def _route(api_version: str, kind: str, *, optional: bool = False) -> Part[_Named]:
+    return Part(api_version, kind, _named, shape=refs.Shape, optional=optional)
+
+
 def _named(item: Object) -> _Named | None:
-    head = item["metadata"]
-    head.pop("managedFields", None)  # as large as all the rest
-    ours = item if UNIT_LABEL in (head.get("labels") or {}) else None
+    ours = item if UNIT_LABEL in (item["metadata"].get("labels") or {}) else None
     naming = refs.naming(item)
     return _Named(naming, ours) if naming is not None or ours is not None else None
 
@@ -192,14 +196,18 @@ class _Look:
         return live_route(plan, self._own[key])
 
     def _releases(self, key: UnitKey, stored: Stored) -> Mapping[str, str]:
+        """Which revisions run, where there are two of a version. Few do, so each is asked for."""
         if self._revisions is None:
             return {}
-        items = {
-            version.name: found.item
-            for version in stored.plan.versions
-            if (found := self._workloads.deployments.get((key[0], version.name))) and found.item
-        }
-        return self._revisions(key, stored, items) if items else {}
+        items: dict[str, Object] = {}
+        for name in revised(stored):
+            try:
+                item = self._kube.get("apps/v1", "Deployment", name, key[0])
+            except KubeError:
+                continue  # not told is not the new one
+            if item is not None:
+                items[name] = item
+        return self._revisions(key, stored, items)
 
     # ------------------------------------------------------------------------------ indexes
 

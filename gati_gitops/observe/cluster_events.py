@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from gati_gitops.observe.cluster_lists import Part
+from gati_gitops.observe.kube_shapes import Head
 from gati_gitops.observe.live_workloads import moment
 from gati_gitops.report.clean import safe
 
 Workload = tuple[str, str]
 """Namespace and name of a Deployment."""
+
+
+class _Shape(TypedDict, total=False):
+    metadata: Head
+    involvedObject: Any
+    reason: Any
+    message: Any
+    lastTimestamp: Any
+    eventTime: Any
+    firstTimestamp: Any
+
 
 _MOST = 3
 _LONGEST = 200
@@ -42,7 +54,7 @@ def warnings_of(lacking: Collection[Workload]) -> Part[Warned]:
         at = next((moment(time) for time in times if time), 0.0)
         return Warned(workload, words[:_LONGEST], at)
 
-    return Part("v1", "Event", pick, fields="type=Warning")
+    return Part("v1", "Event", pick, fields="type=Warning", shape=_Shape)
 
 
 def latest(warnings: Iterable[Warned]) -> dict[Workload, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from gati_gitops.decide.observation import Gap, Missing
 from gati_gitops.observe.kube import Kube, KubeError
+from gati_gitops.observe.kube_shapes import Shape
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -51,6 +52,8 @@ class Part(Generic[T]):
     pick: Callable[[Object], T | None]
     labels: str = ""
     fields: str = ""
+    shape: Shape | None = None
+    """What is read of each object; None: all of it."""
     optional: bool = False
     """A cluster that does not have the kind has none of its objects."""
 
@@ -104,7 +107,13 @@ def _kept(kube: Kube, part: Part[T], namespace: str) -> list[T]:
             return []
         api_version = served.api_version
     picked = kube.picked(
-        api_version, part.kind, part.pick, namespace, labels=part.labels, fields=part.fields
+        api_version,
+        part.kind,
+        part.pick,
+        namespace,
+        labels=part.labels,
+        fields=part.fields,
+        shape=part.shape,
     )
     return [item for item in picked if item is not None]
 

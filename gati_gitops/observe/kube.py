@@ -8,6 +8,7 @@ may not be read and a server that is overloaded are errors that say so: none of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from gati_gitops.observe.kube_errors import (
 )
 from gati_gitops.observe.kube_http import Answer, Http, Patience, checked
 from gati_gitops.observe.kube_kinds import Kinds, Resource
+from gati_gitops.observe.kube_shapes import Shape, reader
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -108,15 +110,19 @@ class Kube:
         *,
         labels: str = "",
         fields: str = "",
+        shape: Shape | None = None,
     ) -> All[T]:
-        """The same, with only so much kept of each object as is needed: pods are large."""
+        """The same, with only so much kept of each object as is needed: pods are large.
+
+        With a shape only its fields are read at all.
+        """
         resource = self.resource(api_version, kind)
         query = {"labelSelector": labels, "fieldSelector": fields}
         query = {key: value for key, value in query.items() if value}
         for attempt in range(1, _RELISTS + 1):
             # the last time in one piece, which cannot expire
             limit = self._page if attempt < _RELISTS else 0
-            found = self._pages(resource, namespace, query, limit, pick)
+            found = self._pages(resource, namespace, query, limit, pick, shape)
             if found is not None:
                 return found
         raise AssertionError("unreachable")  # pragma: no cover
@@ -138,17 +144,19 @@ class Kube:
         query: Mapping[str, str],
         limit: int,
         pick: Callable[[Object], T],
+        shape: Shape | None,
     ) -> All[T] | None:
         """All pages of one state; None if that state is gone before the last."""
         asked = resource.asked("list", namespace)
         path = resource.path(namespace)
+        read = reader(shape) if shape is not None else json.loads
         found: list[T] = []
         following = ""
         while True:
             more = {"limit": str(limit)} if limit else {}
             if following:
                 more["continue"] = following
-            answer = self._http.send("GET", path, asked, query={**query, **more})
+            answer = self._http.send("GET", path, asked, query={**query, **more}, read=read)
             if answer.status == 410 and following:
                 return None
             if answer.status == 404:

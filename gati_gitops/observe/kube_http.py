@@ -23,6 +23,9 @@ from gati_gitops.observe.kube_errors import Asked, refused, strange, unreached
 if TYPE_CHECKING:
     import httpx2
 
+Read = Callable[[bytearray], Any]
+"""How an answer is parsed; a ValueError if it can't be."""
+
 _AGAIN = frozenset((500, 502, 503, 504))
 _SIZE = 512 << 20
 
@@ -84,6 +87,7 @@ class Http:
         body: object = None,
         content_type: str = "application/json",
         harmless: bool = True,
+        read: Read = json.loads,
     ) -> Answer:
         """An answer of any status, once the server gives one that counts. Raises KubeError."""
         import httpx2
@@ -95,7 +99,7 @@ class Http:
             last = attempt == self._patience.attempts
             wait = min(0.5 * 2**attempt, 8) * random.uniform(0.5, 1)  # noqa: S311 - spreads
             try:
-                answer, asks = self._once(method, path, asked, query, content, content_type)
+                answer, asks = self._once(method, path, asked, query, content, content_type, read)
             except httpx2.HTTPError as error:
                 sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
                 if (sent and not harmless) or last or waited + wait > self._patience.seconds:
@@ -119,6 +123,7 @@ class Http:
         query: Mapping[str, str] | None,
         content: bytes | None,
         content_type: str,
+        read: Read,
     ) -> tuple[Answer, float | None]:
         import httpx2
 
@@ -143,17 +148,20 @@ class Http:
                     raise strange(asked, f"its answer is larger than {_SIZE >> 20} MiB")
                 if time.monotonic() > end:
                     raise httpx2.ReadTimeout("the answer does not end")
-            return _answer(response, raw, asked), _retry_after(response)
+            return _answer(response, raw, asked, read), _retry_after(response)
 
 
-def _answer(response: httpx2.Response, raw: bytearray, asked: Asked) -> Answer:
+def _answer(response: httpx2.Response, raw: bytearray, asked: Asked, read: Read) -> Answer:
+    status = response.status_code
     try:
-        return Answer(response.status_code, json.loads(raw))
+        return Answer(status, read(raw) if status < 300 else json.loads(raw))
     except ValueError:
-        if response.status_code >= 400:
-            return Answer(response.status_code, raw[:400].decode(errors="replace"))
+        if status >= 400:
+            return Answer(status, raw[:400].decode(errors="replace"))
     kind = response.headers.get("content-type", "something").partition(";")[0]
-    raise strange(asked, f"it answered with {kind[:40]} instead of JSON", response.status_code)
+    if kind.endswith("json"):
+        raise strange(asked, "its answer is not as the API has it", status)
+    raise strange(asked, f"it answered with {kind[:40]} instead of JSON", status)
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

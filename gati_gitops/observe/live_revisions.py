@@ -40,7 +40,7 @@ def releases(
 ) -> dict[str, str]:
     """By name of Deployment: the release folder that its pods are made from.
 
-    ``live`` are the Deployments that the cluster has. Those that are no revision are left out.
+    ``live`` are the Deployments that the cluster has; what is not in there is not the new one.
     """
     wanted = revised(stored)
     if not wanted:
@@ -50,15 +50,16 @@ def releases(
     except (GatiError, RenderError):
         git = {}
     return {
-        name: new if _same(git.get(name), live[name], engine) else old
+        name: new if _same(git.get(name), live.get(name), engine) else old
         for name, (new, old) in wanted.items()
-        if name in live
     }
 
 
-def _same(git: Object | None, live: Object, engine: str) -> bool:
+def _same(git: Object | None, live: Object | None, engine: str) -> bool:
     """Whether a Deployment makes the pods that Git wants; how many is another question."""
-    return git is not None and not field_drift(_pods(git), _pods(live), engine)
+    if git is None or live is None:
+        return False
+    return not field_drift(_pods(git), _pods(live), engine)
 
 
 def _pods(item: Object) -> Object:

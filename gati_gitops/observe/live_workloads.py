@@ -7,13 +7,14 @@ node is lost, may still be answering somebody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from gati_gitops.decide.drift.owners import ARGOCD, FLUX, entries, is_engine
 from gati_gitops.decide.observation import Pod, Workload
+from gati_gitops.observe.kube_shapes import Head
 from gati_gitops.plan.naming import UNIT_LABEL, VERSION_LABEL
 
 Object = dict[str, Any]
@@ -25,6 +26,63 @@ HOLD = "gati.dev/hold"
 SERVICE_NAME = "kubernetes.io/service-name"
 _BEGINNING = frozenset(("ContainerCreating", "PodInitializing"))
 _OVER = frozenset(("Succeeded", "Failed"))
+
+
+# -- what is read of them ------------------------------------------------------------------------
+
+_Number = TypedDict("_Number", {"f:replicas": Any}, total=False)
+_Written = TypedDict("_Written", {"f:spec": _Number}, total=False)
+
+
+class _Manager(TypedDict, total=False):
+    manager: str
+    operation: str
+    time: str
+    subresource: str
+    fieldsV1: _Written
+
+
+class _WrittenHead(Head, total=False):
+    managedFields: list[_Manager] | None  # noqa: N815 - as Kubernetes has it
+
+
+class _Container(TypedDict, total=False):
+    image: str
+
+
+class _Containers(TypedDict, total=False):
+    containers: list[_Container]
+
+
+class _Template(TypedDict, total=False):
+    metadata: Head
+    spec: _Containers
+
+
+class _DeploymentSpec(TypedDict, total=False):
+    replicas: Any
+    paused: bool
+    selector: Any
+    template: _Template
+
+
+class DeploymentShape(TypedDict, total=False):
+    metadata: _WrittenHead
+    spec: _DeploymentSpec
+    status: Any
+
+
+class PodShape(TypedDict, total=False):
+    metadata: Head
+    status: Any
+
+
+class SliceShape(TypedDict, total=False):
+    metadata: Head
+    endpoints: Any
+
+
+# -- what is kept of them ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +105,6 @@ class LiveDeployment:
     """Why a person wants nothing to move; empty if nobody does."""
     warning: str
     """What its controller complains of."""
-    item: Object | None = None
-    """The whole of it, where that is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +149,8 @@ def held_by(item: Mapping[str, Any]) -> str:
 # -- Deployments ---------------------------------------------------------------------------------
 
 
-def deployment(
-    item: Object, engine: str, whole: Collection[tuple[str, str]] = ()
-) -> LiveDeployment:
-    """What is judged of a Deployment. ``engine`` is who syncs it; ``whole`` are those to keep."""
+def deployment(item: Object, engine: str) -> LiveDeployment:
+    """What is judged of a Deployment. ``engine`` is who syncs it."""
     head, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     template = spec["template"]
     namespace = str(head.get("namespace", ""))
@@ -119,7 +173,6 @@ def deployment(
         owner=_replicas_owner(item, engine),
         held=held_by(item) or paused,
         warning=_complaint(conditions.get("ReplicaFailure"), "True"),
-        item=item if (namespace, head["name"]) in whole else None,
     )
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from gati_gitops.emit.routes.gateway_api import GROUP as GATEWAY
-from gati_gitops.plan.naming import VERSION_LABEL
+from gati_gitops.observe.kube_shapes import Head
+from gati_gitops.plan.naming import UNIT_LABEL, VERSION_LABEL
 
 Object = dict[str, Any]
 Service = tuple[str, str]
@@ -33,6 +34,15 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("traefik.io", "TraefikService"),
 )
 """Group and kind of what may name a Service; those that a cluster does not have name nothing."""
+
+
+class Shape(TypedDict, total=False):
+    """What is read of a route or a Service."""
+
+    metadata: Head
+    spec: Any
+    status: Any
+
 
 _OF_VERSION = (VERSION_LABEL, "app.kubernetes.io/version")
 
@@ -82,31 +92,39 @@ def references(
 ) -> dict[Service, tuple[str, ...]]:
     """By Service of a version: who else names it, in order."""
     versions = {target.service: target for target in targets}
-    by_label: dict[tuple[str, str], list[Target]] = {}
-    for target in versions.values():
-        for label in _OF_VERSION:
-            if label in target.labels:
-                at = (target.service[0], target.labels[label])
-                by_label.setdefault(at, []).append(target)
+    labelled = _Labelled(versions.values())
     found: dict[Service, set[str]] = {}
     for one in namings:
         named = [versions[service] for service in one.services if service in versions]
-        for target in (*named, *_selected(one, by_label)):
+        for target in (*named, *labelled.selected(one)):
             if one.identity not in target.own:
                 found.setdefault(target.service, set()).add(str(one))
     return {service: tuple(sorted(names)) for service, names in found.items()}
 
 
-def _selected(one: Naming, by_label: Mapping[tuple[str, str], list[Target]]) -> Iterator[Target]:
-    """Versions whose pods another Service reaches, and names by their version."""
-    value = next((one.selects[label] for label in _OF_VERSION if label in one.selects), None)
-    if value is None:
-        return
-    seen = set()
-    for target in by_label.get((one.namespace, value), ()):
-        if target.service not in seen and one.selects.items() <= target.labels.items():
-            seen.add(target.service)
-            yield target
+class _Labelled:
+    """Versions by the labels of their pods: by unit and version, or by version alone."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self._found: dict[tuple[str, str, str, str], list[Target]] = {}
+        for target in targets:
+            namespace, unit = target.service[0], target.labels.get(UNIT_LABEL, "")
+            for label in _OF_VERSION:
+                value = target.labels.get(label)
+                if value is not None:
+                    for name in {unit, ""}:
+                        at = (namespace, name, label, value)
+                        self._found.setdefault(at, []).append(target)
+
+    def selected(self, one: Naming) -> Iterator[Target]:
+        """Versions whose pods a Service reaches, if it selects by version."""
+        label = next((label for label in _OF_VERSION if label in one.selects), None)
+        if label is None:
+            return
+        at = (one.namespace, one.selects.get(UNIT_LABEL, ""), label, one.selects[label])
+        for target in self._found.get(at, ()):
+            if one.selects.items() <= target.labels.items():
+                yield target
 
 
 # -- Services ------------------------------------------------------------------------------------

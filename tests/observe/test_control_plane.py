@@ -4,16 +4,21 @@ import time
 from collections.abc import Callable
 
 import pytest
+import yaml
 
-from gati_gitops.decide.observation import Gap, LiveRoute, Missing
+from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute, Missing
+from gati_gitops.emit.engines.target import Target
 from gati_gitops.observe.cluster import Cluster
 from gati_gitops.observe.cluster_handover import MANAGER, hand_over
+from gati_gitops.observe.engines import Engines
 from gati_gitops.observe.kube import Access, Kube, KubeConflict, KubeError, KubeUnserved
 from gati_gitops.observe.live_revisions import _same
 from gati_gitops.observe.live_workloads import deployment
 from gati_gitops.observe.wanted import Wanted
+from gati_gitops.spec.sync import ClusterSync, Sync
 from tests.compile.kit import handler, version
-from tests.observe.world import World, files
+from tests.docs.blocks import ROOT, blocks
+from tests.observe.world import REPOSITORY, World, files
 
 HELD = {"apiVersion": "v1", "kind": "ConfigMap"}
 
@@ -388,23 +393,69 @@ class TestLook:
             V2: ("Service elsewhere/alias",),
         }
 
-    def test_with_the_rights_of_the_job(self, control_plane, opened, world):
-        rules = [
-            {"apiGroups": [""], "resources": ["pods", "services", "events"], "verbs": ["list"]},
-            {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"]},
-            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]},
-            {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": ["list"]},
-            {
-                "apiGroups": ["gateway.networking.k8s.io"],
-                "resources": ["httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes"],
-                "verbs": ["list"],
+    def test_with_the_rights_that_the_documents_ask_for(self, control_plane, opened, world):
+        """The roles of docs/cluster-access.md are enough, the engine's objects included."""
+        control_plane.install_crds("argoproj.io_*")
+        control_plane.namespace("argocd")
+        application = {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Application",
+            "metadata": {
+                "name": f"prod.east.{NAMESPACE}",
+                "namespace": "argocd",
+                "labels": {"gati.dev/cluster": "east", "gati.dev/environment": "prod"},
             },
+            "spec": {
+                "project": "prod.east.units",
+                "source": {
+                    "repoURL": REPOSITORY,
+                    "targetRevision": "main",
+                    "path": f"overlays/prod/east/{NAMESPACE}",
+                },
+                "destination": {"server": "https://kubernetes.default.svc"},
+                "syncPolicy": {"automated": {"prune": True}},
+            },
+            "status": {"sync": {"status": "Synced", "revision": "c0ffee"}},
+        }
+        control_plane.api.apply(application)
+        roles = [
+            item
+            for block in blocks(ROOT / "docs/cluster-access.md")
+            if block.language == "yaml" and "rbac.authorization.k8s.io" in block.body
+            for item in yaml.safe_load_all(block.body)
         ]
-        kube = opened(control_plane.account("watcher", rules=rules).kubeconfig)
-        until(lambda: not isinstance(Cluster(kube).look(Wanted("east", world.units)), Missing))
-        live = self.look(kube, world)
-        assert not isinstance(live.references, Missing), live.references
+        assert [role["kind"] for role in roles] == ["ClusterRole", "Role"]
+        account = control_plane.account("watcher", rules=roles[0]["rules"])
+        subject = {"kind": "ServiceAccount", "name": "watcher", "namespace": "default"}
+        head = {"name": roles[1]["metadata"]["name"], "namespace": "argocd"}
+        control_plane.api.apply(roles[1])
+        control_plane.api.apply(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "metadata": head,
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "Role",
+                    "name": head["name"],
+                },
+                "subjects": [subject],
+            }
+        )
+        kube = opened(account.kubeconfig)
+        engines = Engines(_target(), world.units, kube)
+
+        def complete() -> bool:
+            found = Cluster(kube, engines).look(Wanted("east", world.units))
+            if isinstance(found, Missing):
+                return False
+            live = found[KEY]
+            return not isinstance(live.references, Missing) and isinstance(live.engine, Engine)
+
+        assert until(complete)
+        live = Cluster(kube, engines).look(Wanted("east", world.units))[KEY]
         assert live.route.weights == {V1: 90, V2: 10}
+        assert live.engine == Engine(EngineState.SYNCED, "", "c0ffee")
 
     def test_with_the_rights_of_one_namespace(self, control_plane, opened, world):
         """A Role in its own namespace is enough to see, and not to say that nobody else names it."""
@@ -416,6 +467,11 @@ class TestLook:
         assert live.workloads[V1].desired == 2
         assert live.route.weights == {V1: 90, V2: 10}
         assert isinstance(live.references, Missing) and live.references.gap is Gap.ERROR
+
+
+def _target() -> Target:
+    sync = Sync.model_validate({"repository": REPOSITORY})
+    return Target("shop", "prod", "east", ".", sync, ClusterSync())
 
 
 _ROLE = """
