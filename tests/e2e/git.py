@@ -1,6 +1,7 @@
 """The Git server of a world: https with a certificate of its own, and a token for everybody."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.processes import Place
@@ -50,6 +51,21 @@ class GitServer:
             ).stdout
             for name in names
         }  # fmt: skip
+
+    def edit(self, path: str, change: Callable[[str], str], message: str) -> str:
+        """A person's commit that changes one file; the branch is at it afterwards."""
+        old = self.show(path)
+        new = change(f"{old}\n")
+        assert new != f"{old}\n", f"nothing to change in {path}"
+        blob = git(self.bare, "hash-object", "-w", "--stdin", data=new.encode())
+        index = {"GIT_INDEX_FILE": str(self.folder / "index")}
+        git(self.bare, "read-tree", "main", **index)
+        git(self.bare, "update-index", "--cacheinfo", f"100644,{blob},{path}", **index)
+        tree = git(self.bare, "write-tree", **index)
+        tip = self.tip()
+        made = git(self.bare, "commit-tree", tree, "-p", tip, "-m", message)
+        git(self.bare, "update-ref", "refs/heads/main", made, tip)
+        return made
 
     def cut(self) -> None:
         """Nobody reaches it any more."""

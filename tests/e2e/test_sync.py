@@ -6,69 +6,19 @@ import time
 import pytest
 
 from tests.e2e import specs
-from tests.e2e.cluster import DEPLOYMENT, ROUTE, Cluster, condition
+from tests.e2e.cluster import DEPLOYMENT, Cluster, condition
 from tests.e2e.edge import Edge
-from tests.e2e.engines import APPLICATION, KUSTOMIZATION, ArgoCd, Flux, wait_synced
+from tests.e2e.engines import APPLICATION, KUSTOMIZATION, ArgoCd, Flux
 from tests.e2e.load import Load
 from tests.e2e.processes import until
+from tests.e2e.stories import ENGINES, arrive, begin, generations, owned, pods_ready
 from tests.e2e.timeline import Timeline
 from tests.servers.github import GitHubServer
 
 pytestmark = pytest.mark.lane
-ENGINES = {"flux": Flux, "argocd": ArgoCd}
 # Five minutes prove more; these many seconds, with a sync every few of them, prove enough for every day.
 SETTLE = float(os.environ.get("GATI_E2E_SETTLE", "40"))
 EVERY = 4.0
-OURS = (
-    DEPLOYMENT,
-    ROUTE,
-    ("v1", "Service"),
-    ("v1", "ServiceAccount"),
-    ("v1", "Namespace"),
-    ("policy/v1", "PodDisruptionBudget"),
-    ("networking.k8s.io/v1", "NetworkPolicy"),
-    ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    ("monitoring.coreos.com/v1", "ServiceMonitor"),
-    ("monitoring.coreos.com/v1", "PrometheusRule"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
-)
-
-
-def generations(cluster: Cluster) -> dict[str, tuple[str, int]]:
-    """Who every object of ours is, and how often it was changed; those without a generation by their version."""
-    return {
-        name: (
-            body["metadata"]["uid"],
-            body["metadata"].get("generation") or body["metadata"]["resourceVersion"],
-        )
-        for name, body in cluster.objects(*OURS).items()
-    }
-
-
-def pods_ready(cluster: Cluster, name: str, count: int) -> bool:
-    body = cluster.api.get(*DEPLOYMENT, specs.NAMESPACE, name)
-    status = body.get("status", {})
-    settled = status.get("observedGeneration") == body["metadata"]["generation"]
-    counts = (
-        status.get("readyReplicas", 0),
-        status.get("updatedReplicas", 0),
-        status.get("replicas", 0),
-    )
-    return settled and counts == (count, count, count)
-
-
-def begin(world, name, engine, commit):
-    """An engine beside a cluster, with all roots synced."""
-    running = ENGINES[engine](world[name], world.git)
-    world.bootstrap(name)
-    until(
-        "the namespace",
-        lambda: world[name].api.find("v1", "Namespace", "", specs.NAMESPACE),
-        within=90,
-    )
-    running.sync()
-    wait_synced(running, commit)
-    return running
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -105,8 +55,7 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
                 folder, settings, specs.handler("cart", "v1", env={"GREETING": "hello"}), orders
             )
             commit = world.publish(folder)
-            running.sync()
-            wait_synced(running, commit)
+            arrive(running, commit)
             until("new pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
             environment = cluster.api.get(*DEPLOYMENT, specs.NAMESPACE, "handler-cart-v1")
             env = environment["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -118,8 +67,7 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
                 folder, settings, specs.handler("cart", "v1", env={"GREETING": "hello"})
             )
             commit = world.publish(folder)
-            running.sync()
-            wait_synced(running, commit)
+            arrive(running, commit)
             until("the end of orders", lambda: not owned(cluster, "handler-orders"), within=60)
             left = {name: seen for name, seen in before.items() if "orders" not in name}
             assert generations(cluster) == left
@@ -134,14 +82,6 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
             assert generations(cluster) == left
             assert world.git.tip() == commit
         assert not [a for a in load.answers if a.at >= start and a.failed]
-
-
-def owned(cluster: Cluster, unit: str) -> list[str]:
-    return [
-        n
-        for n, b in cluster.objects(*OURS).items()
-        if b["metadata"]["labels"].get("gati.dev/unit") == unit
-    ]
 
 
 def settled(cluster: Cluster, running: Flux | ArgoCd, commit: str) -> None:
@@ -218,8 +158,7 @@ def test_dev_moves_on_while_prod_waits_for_its_approval(worlds, tmp_path):
         for greeting in ("hello", "good day"):
             commit = publish(specs.handler("cart", "v1", env={"GREETING": greeting}))
             for running in (in_dev, in_prod):
-                running.sync()
-                wait_synced(running, commit)
+                arrive(running, commit)
             until("dev's pods", lambda: pods_ready(dev, "handler-cart-v1", 2), within=60)
             body = dev.api.get(*DEPLOYMENT, specs.NAMESPACE, "handler-cart-v1")
             assert greeting in str(body["spec"]["template"])
@@ -230,8 +169,7 @@ def test_dev_moves_on_while_prod_waits_for_its_approval(worlds, tmp_path):
         # and once approved, prod follows
         merge(world.git, pull["head"]["ref"])
         forge.merge_by_hand(pull["number"])
-        in_prod.sync()
-        wait_synced(in_prod, world.git.tip())
+        arrive(in_prod, world.git.tip())
         until("prod's pods", lambda: pods_ready(prod, "handler-cart-v1", 2), within=60)
         body = prod.api.get(*DEPLOYMENT, specs.NAMESPACE, "handler-cart-v1")
         assert "good day" in str(body["spec"]["template"])
