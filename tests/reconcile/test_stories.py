@@ -326,6 +326,7 @@ def test_first_publish_with_90_and_10(town):
 def test_a_unit_deleted_from_the_specs_serves_until_quiet_parks_and_goes(town):
     town.release({**first(), "carts.yaml": handler("carts")})
     town.wait(120)
+    town.look()
     town.release({"users.yaml": None})
     assert town.ledger().retiring
     for _ in range(15):
