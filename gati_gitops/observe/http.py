@@ -71,7 +71,7 @@ class Client:
         self._scheme = parts.scheme
         self._environ = environ
         self._limits = replace(
-            Limits(), connect=min(10, source.timeout_seconds), read=source.timeout_seconds + 5
+            Limits(), connect=min(10, source.timeout_seconds), read=source.timeout_seconds + 2
         )
         self._login = _Login(Secret(""), (), ())
         self._pool: urllib3.PoolManager | None = None

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 
 NAMED = 200
 """Up to so many names are listed; beyond that a selector takes all there are."""
-_LITERAL = re.compile(r"[A-Za-z0-9_-]")
+# RE2 takes an escape before any sign of ASCII that is no letter or digit, and before no other.
+_SPECIAL = re.compile(r"([^A-Za-z0-9_\x80-\U0010ffff-])")
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 # Of the runtime's own histogram.
@@ -54,7 +55,7 @@ def like(name: str, expression: str) -> str:
 
 def literal(text: str) -> str:
     """A text as an expression that matches it and nothing else."""
-    return "".join(sign if _LITERAL.match(sign) else f"\\{sign}" for sign in text)
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def quoted(text: str) -> str:

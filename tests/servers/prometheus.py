@@ -167,6 +167,16 @@ class RealPrometheus:
 
         self.wait(enough)
 
+    def stop(self) -> None:
+        """It is gone; what it has stored stays."""
+        self._process.end()
+
+    def start(self, config: str = "") -> None:
+        """The same server again, at another port, maybe with another configuration."""
+        self._config = config or self._config
+        self._process = started(5, self._start)
+        self.wait(self._ready)
+
     def end(self) -> None:
         self._process.end()
         self.pods.end()
