@@ -6,25 +6,22 @@ import json
 import os
 import sys
 from contextlib import ExitStack
-from functools import cache as once
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gati_gitops.cli.clusters import accesses, cluster_options
 from gati_gitops.cli.common import wants_colour
-from gati_gitops.cli.deciding import hand_of, root_option
+from gati_gitops.cli.deciding import root_option
 from gati_gitops.cli.repository import author_option, opened, repository_options
-from gati_gitops.report.clean import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gati_gitops.decide.drift.model import Report
     from gati_gitops.output import Output
-    from gati_gitops.reconcile.drift.fix import Fixed
-    from gati_gitops.reconcile.drift.run import Seen, Sight
-    from gati_gitops.repo.repository import Repository
+    from gati_gitops.reconcile.drift.run import Sight
 
 
 @click.command(
@@ -47,6 +44,13 @@ Exit codes: 0 no drift, 1 something drifted, 2 no such unit, environment or clus
 @click.option("--cluster", multiple=True, metavar="NAME", help="Only there; may be repeated.")
 @click.option("--unit", multiple=True, metavar="UNIT", help="Only this one; may be repeated.")
 @cluster_options
+@click.option(
+    "--prometheus",
+    multiple=True,
+    metavar="CLUSTER=URL",
+    help="Where a cluster's metrics are, seen from here; may be repeated.",
+)
+@click.option("--no-traffic", is_flag=True, help="Ask no metrics how traffic is split.")
 @click.option("--git-only", is_flag=True, help="Only files of the repository; ask no cluster.")
 @click.option("--replay", metavar="FILE", help="Look at a recording instead of clusters.")
 @click.option("--record", metavar="FILE", help="Write down what is seen, for --replay.")
@@ -74,6 +78,8 @@ def command(
     unit: tuple[str, ...],
     kubeconfig: str | None,
     contexts: tuple[str, ...],
+    prometheus: tuple[str, ...],
+    no_traffic: bool,
     git_only: bool,
     replay: str | None,
     record: str | None,
@@ -90,7 +96,6 @@ def command(
     said, and is never taken for no drift.
     """
     import secrets
-    import time
 
     from gati_gitops.decide.drift.model import Report
     from gati_gitops.output import Output
@@ -115,19 +120,18 @@ def command(
         keys = [found.find(name) for name in dict.fromkeys(unit)] or None
         here = [at for at in chosen if keys is None or any(at in found.units[k] for k in keys)]
         compiled = Output(before)
-        sights = _sights(stack, compiled, here, kubeconfig, contexts, git_only, replay, record)
+        measured = _Measured(dict(_pair(text) for text in prometheus), not no_traffic)
+        reached = _Reached(kubeconfig, contexts, git_only, replay, record)
+        sights = _sights(stack, compiled, here, reached, measured)
         seen = [see(before, *at, sights(at), Mask(key), _of(keys, found.units, at)) for at in here]
         report = Report(repository.branch, tip.commit, tuple(one.drift for one in seen))
         _write(report, format, output)
         if fix:
-            fixed = _fixed(repository, seen, fix, author, where, dry_run=dry_run)
-            _say(fixed, dry_run=dry_run)
-            if not dry_run:
-                _again(compiled, seen, fix, kubeconfig, contexts, time.time())
-            from gati_gitops.publish.pulls import worst
+            from gati_gitops.cli.drift_fix import again, follow_up
 
-            if (error := worst(fixed.pulls)) is not None:
-                raise error
+            follow_up(repository, seen, fix, author, where, dry_run=dry_run)
+            if not dry_run:
+                again(compiled, seen, fix, kubeconfig, contexts)
     return report.exit_code
 
 
@@ -135,15 +139,38 @@ def _of(keys: Any, units: Any, at: tuple[str, str]) -> Any:
     return None if keys is None else [key for key in keys if at in units[key]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """By what clusters are seen."""
+
+    kubeconfig: str | None
+    contexts: tuple[str, ...]
+    git_only: bool
+    replay: str | None
+    record: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Where traffic is counted."""
+
+    prometheus: dict[str, str]
+    wanted: bool
+
+
+def _pair(text: str) -> tuple[str, str]:
+    cluster, equals, url = text.partition("=")
+    if not equals or not cluster:
+        raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
+    return cluster, url
+
+
 def _sights(
     stack: ExitStack,
     output: Output,
     here: list[tuple[str, str]],
-    kubeconfig: str | None,
-    contexts: tuple[str, ...],
-    git_only: bool,
-    replay: str | None,
-    record: str | None,
+    by: _Reached,
+    measured: _Measured,
 ) -> Callable[[tuple[str, str]], Sight]:
     """Through what each cluster is seen."""
     import time
@@ -152,81 +179,23 @@ def _sights(
     from gati_gitops.reconcile.drift.run import Sight
     from gati_gitops.reconcile.drift.sights import Sights, hubs
 
-    if git_only:
+    if by.git_only:
         return lambda _: Sight()
-    if replay:
-        recorded = read_recording(replay)
+    if by.replay:
+        recorded = read_recording(by.replay)
         return lambda at: recorded(at[1])
-    reached = accesses((name for _, name in here), kubeconfig, contexts, hubs(output, here))
-    sights = stack.enter_context(Sights(output, reached))
-    recorder = stack.enter_context(Recorder(record)) if record else None
+    names = (name for _, name in here)
+    reached = accesses(names, by.kubeconfig, by.contexts, hubs(output, here))
+    sights = stack.enter_context(
+        Sights(output, reached, measured.prometheus, traffic=measured.wanted)
+    )
+    recorder = stack.enter_context(Recorder(by.record)) if by.record else None
 
     def sight(at: tuple[str, str]) -> Sight:
         found = sights.of(at, time.time())
         return recorder.sight(at[1], found) if recorder is not None else found
 
     return sight
-
-
-# -- following up --------------------------------------------------------------------------------
-
-
-def _fixed(
-    repository: Repository,
-    seen: list[Seen],
-    asked: str,
-    author: str | None,
-    root: str,
-    *,
-    dry_run: bool,
-) -> Fixed:
-    from gati_gitops.forge.choose import forge_for
-    from gati_gitops.publish.describe import Describing
-    from gati_gitops.reconcile.drift.fix import fix
-
-    return fix(
-        seen,
-        repository,
-        hand_of(repository, author, root or "."),
-        once(lambda: forge_for(repository.address.url, os.environ)),
-        Describing(repository.branch),
-        root=root,
-        asked=_direction(asked),
-        dry_run=dry_run,
-    )
-
-
-def _direction(asked: str) -> Literal["revert", "adopt"] | None:
-    """What the option says; None: as the policies of environments do."""
-    return None if asked == "policy" else "revert" if asked == "revert" else "adopt"
-
-
-def _again(
-    output: Output,
-    seen: list[Seen],
-    asked: str,
-    kubeconfig: str | None,
-    contexts: tuple[str, ...],
-    now: float,
-) -> None:
-    from gati_gitops.reconcile.drift.again import apply_again
-    from gati_gitops.reconcile.drift.fix import to_apply_again
-    from gati_gitops.reconcile.drift.sights import Sights, hubs
-
-    wanted = to_apply_again(seen, _direction(asked))
-    here = list(wanted)
-    if not here:
-        return
-    reached = accesses((name for _, name in here), kubeconfig, contexts, hubs(output, here))
-    with Sights(output, reached) as sights:
-        for at, keys in wanted.items():
-            engines = sights.engines(at)
-            if engines is not None:
-                for line in apply_again(engines, keys, now):
-                    click.echo(safe(line), err=True)
-
-
-# -- saying --------------------------------------------------------------------------------------
 
 
 def _write(report: Report, format: str, output: str) -> None:
@@ -252,16 +221,3 @@ def _write(report: Report, format: str, output: str) -> None:
 
         Path(output).write_text(text, encoding="utf-8")
     click.echo(f"{summary(report)}, at {report.commit[:12]} of {report.branch}", err=True)
-
-
-def _say(fixed: Fixed, *, dry_run: bool) -> None:
-    for note in fixed.notes:
-        click.echo(safe(note), err=True)
-    for step, commit in fixed.steps:
-        head = step.message.partition("\n")[0]
-        click.echo(f"{commit[:12] or 'would commit'}  {head}", err=True)
-    for item in fixed.offers if dry_run else ():
-        click.echo(f"would offer  {item.step.message.partition(chr(10))[0]}", err=True)
-    for pull in fixed.pulls:
-        why = f": {pull.why}" if pull.why else ""
-        click.echo(safe(f"{pull.outcome}  {pull.url or pull.branch}{why}"), err=True)

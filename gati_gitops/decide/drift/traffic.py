@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
+from gati_gitops.decide.counters import Uncountable, grown
 from gati_gitops.decide.drift.model import Share, Split
-from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Series, Telemetry, Window
+from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Telemetry, Window
 from gati_gitops.decide.stats import tail
 from gati_gitops.ledger.stored import Stored, recovered
 
@@ -127,30 +129,13 @@ def _increase(edge: EdgeSeries, since: float, window: Window) -> int | Missing:
             return Missing(Gap.PARTIAL, "a gateway was not scraped all of the time", window.source)
     total = 0.0
     for series in edge.requests:
-        grown = _grown(series, since, window)
-        if isinstance(grown, Missing):
-            return grown
-        total += grown
+        try:
+            more, born = grown(series, since, window.at, stale=3 * window.scrape)
+        except Uncountable as error:
+            return replace(error.missing, source=window.source)
+        # one that was born meanwhile began at nothing; at the edge of the window nobody knows
+        total += more + (born if series.times[0] - since > window.scrape else 0.0)
     return round(total)
-
-
-def _grown(series: Series, since: float, window: Window) -> float | Missing:
-    before: float | None = None
-    total = 0.0
-    for time, value in zip(series.times, series.values, strict=True):
-        if not math.isfinite(value):
-            return Missing(Gap.NOT_A_NUMBER, "a counter of the gateway", window.source)
-        if time < since:
-            before = value
-            continue
-        if before is None:
-            # born in the meantime, it began at nothing; at the edge of the window nobody knows
-            before = 0.0 if time - since > window.scrape else value
-        if value < before:
-            return Missing(Gap.PARTIAL, "a counter of the gateway began anew", window.source)
-        total += value - before
-        before = value
-    return total
 
 
 def written_at(times: Iterable[str]) -> float:

@@ -27,9 +27,19 @@ Place = tuple[str, str]
 class Sights:
     """Opens what is asked for, each cluster once; a context manager."""
 
-    def __init__(self, output: Output, accesses: Mapping[str, Access]) -> None:
+    def __init__(
+        self,
+        output: Output,
+        accesses: Mapping[str, Access],
+        prometheus: Mapping[str, str] | None = None,
+        *,
+        traffic: bool = True,
+    ) -> None:
+        """``prometheus``: addresses that a person gave, by cluster; these count more."""
         self._output = output
         self._accesses = accesses
+        self._prometheus = prometheus or {}
+        self._traffic = traffic
         self._open: dict[str, Kube] = {}
 
     def __enter__(self) -> Self:
@@ -64,8 +74,10 @@ class Sights:
         return Engines(target, self._output.keys(target.env, target.cluster), kube)
 
     def _metrics(self, env: str, cluster: str) -> MetricsSource | None:
-        said = _settings(self._output, env, cluster).get("metrics")
-        if not said:
+        said = _settings(self._output, env, cluster).get("metrics") or {}
+        if cluster in self._prometheus:
+            said = {**said, "url": self._prometheus[cluster]}
+        if not said or not self._traffic:
             return None
         try:
             return Prometheus(MetricSource.model_validate(said, by_alias=True))
