@@ -32,7 +32,7 @@ _SIZE = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often one request is made, and how long all its waiting may be together."""
+    """How often one request is made, and for how long it is made again."""
 
     attempts: int = 4
     seconds: float = 30
@@ -94,24 +94,26 @@ class Http:
 
         content = None if body is None else json.dumps(body).encode()
         writing = method != "GET"
-        waited = 0.0
+        spent = 0.0
         for attempt in range(1, self._patience.attempts + 1):
             last = attempt == self._patience.attempts
             wait = min(0.5 * 2**attempt, 8) * random.uniform(0.5, 1)  # noqa: S311 - spreads
+            began = time.monotonic()
             try:
                 answer, asks = self._once(method, path, asked, query, content, content_type, read)
             except httpx2.HTTPError as error:
                 sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-                if (sent and not harmless) or last or waited + wait > self._patience.seconds:
+                spent += time.monotonic() - began + wait
+                if (sent and not harmless) or last or spent > self._patience.seconds:
                     raise unreached(asked, _why(error), writing=writing, sent=sent) from None
             else:
                 limited = answer.status == 429
                 if not limited and not (harmless and answer.status in _AGAIN):
                     return answer
                 wait = wait if asks is None else asks
-                if last or waited + wait > self._patience.seconds:
+                spent += time.monotonic() - began + wait
+                if last or spent > self._patience.seconds:
                     raise refused(asked, answer.status, answer.body)
-            waited += wait
             self._pause(wait)
         raise AssertionError("unreachable")  # pragma: no cover
 

@@ -57,6 +57,8 @@ class Kinds:
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
         self._known: dict[tuple[str, str], Resource] = {}
+        self._preferred: dict[tuple[str, str], Resource] = {}
+        """By group and kind."""
         self._lock = threading.Lock()
 
     def of(self, api_version: str, kind: str) -> Resource:
@@ -71,6 +73,10 @@ class Kinds:
         """A kind in whichever version the cluster prefers; None if it has none."""
         if not group:
             return self._find("v1", kind)
+        with self._lock:
+            known = self._preferred.get((group, kind))
+        if known is not None:
+            return known
         data = self._fetch(f"/apis/{quote(group, safe='')}", Asked("get", group, "API versions"))
         if data is None:
             return None
@@ -79,12 +85,15 @@ class Kinds:
         for version in sorted(filter(None, versions), key=lambda item: item != preferred):
             found = self._find(version, kind)
             if found is not None:
+                with self._lock:
+                    self._preferred[group, kind] = found
                 return found
         return None
 
     def forget(self, resource: Resource) -> None:
         with self._lock:
             self._known.pop((resource.api_version, resource.kind), None)
+            self._preferred.pop((resource.group, resource.kind), None)
 
     def _find(self, api_version: str, kind: str) -> Resource | None:
         with self._lock:

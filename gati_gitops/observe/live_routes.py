@@ -141,6 +141,8 @@ def _must_be_plain(provider: str, namespace: str, found: Sequence[Object]) -> No
     splits = 0
     for item in found:
         spec = item["spec"]
+        if item["kind"] == "HTTPRoute" and not any(rule.get("name") for rule in spec["rules"]):
+            raise _OddError("its rules have no names; that takes Gateway API v1.4 or newer")
         for rule in (*(spec.get("rules") or ()), *(spec.get("http") or ())):
             if isinstance(rule, dict) and rule.get("name") == "split":
                 splits += 1

@@ -324,6 +324,25 @@ class TestLook:
         assert after.settled and all(pod.ready for pod in after.pods)
         assert self.look(kube, world).workloads[V2].ready_endpoints == 0
 
+    def test_what_kubernetes_complains_of(self, control_plane, kube, world):
+        """Of a version that lacks pods; v2 has none that is ready."""
+        about = {"kind": "Deployment", "namespace": NAMESPACE, "name": V2}
+        for type, words in (("Warning", "no luck"), ("Normal", "all is well")):
+            kube.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {"name": f"{V2}.{type.lower()}", "namespace": NAMESPACE},
+                    "involvedObject": about,
+                    "type": type,
+                    "reason": "Trying",
+                    "message": words,
+                    "lastTimestamp": "2026-11-01T00:00:00Z",
+                }
+            )
+        assert "Trying: no luck" in self.look(kube, world).workloads[V2].warnings
+        assert "Trying: all is well" not in self.look(kube, world).workloads[V2].warnings
+
     def test_what_was_applied_is_the_revision_that_git_has(self, kube, world):
         items = [one for one in world._synced() if one["kind"] == "Deployment"]
         assert len(items) == 2

@@ -11,7 +11,10 @@ from gati_gitops.observe.kube import (
     KubeError,
     KubeUnanswered,
     KubeUnserved,
+    Patience,
+    Timeouts,
 )
+from gati_gitops.observe.kube_http import Http
 from tests.observe.kube_api import Harm, KubeApi, Reply, once, status
 
 
@@ -161,6 +164,11 @@ class TestKinds:
             kube.list("v1", "ConfigMap")
         assert sum(request.path == "/api/v1" for request in api.requests) == 1
 
+    def test_what_is_there_in_any_version_is_asked_for_once(self, api, kube):
+        for _ in range(3):
+            assert kube.served("traefik.io", "IngressRoute") is not None
+        assert sum("traefik.io" in request.path for request in api.requests) == 2
+
     def test_what_is_installed_later_is_found(self, api, kube):
         del api.served["traefik.io/v1alpha1", "IngressRoute"]
         assert kube.served("traefik.io", "IngressRoute") is None
@@ -270,6 +278,19 @@ class TestPatience:
             kube.list("v1", "ConfigMap")
         assert time.monotonic() - began < 8
         kube.close()
+
+    def test_time_that_was_spent_counts(self, api, tmp_path):
+        api.rule = lambda _: Harm.STALL
+        http = Http(
+            api.access(tmp_path),
+            timeouts=Timeouts(connect=2, read=0.4, answer=5),
+            patience=Patience(attempts=50, seconds=3),
+            pause=api.waits.append,
+        )
+        with pytest.raises(KubeError):
+            Kube(http=http).list("v1", "ConfigMap")
+        assert len(api.requests) < 5
+        http.close()
 
     def test_a_drip_ends(self, api, tmp_path):
         kube = api.kube(tmp_path, answer=0.3)

@@ -155,6 +155,12 @@ class TestHandEdits:
         notes["nginx.ingress.kubernetes.io/canary-weight-total"] = "1000"
         self.odd(plan, found, "not of 100")
 
+    def test_rules_that_lost_their_names(self):
+        plan, found = written(UNIT, "gateway-api")
+        for rule in self.rules(found):
+            del rule["name"]  # as an older CRD does
+        self.odd(plan, found, "that takes Gateway API v1.4 or newer")
+
     def test_a_spec_of_another_shape(self):
         plan, found = written(UNIT, "gateway-api")
         found[0]["spec"]["rules"] = [{"name": "split", "backendRefs": "x"}]
