@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from gati_gitops.compiler.stored import Where
 from gati_gitops.decide.observation import Gap, Missing
@@ -18,13 +18,17 @@ from gati_gitops.observe.cluster import Cluster
 from gati_gitops.observe.engines import Elsewhere, Engines, engine_home
 from gati_gitops.observe.kube import Kube
 from gati_gitops.observe.kube_config import Access
+from gati_gitops.observe.live_revisions import Built
 from gati_gitops.observe.prometheus import Prometheus
 from gati_gitops.observe.synthetic import Synthetic
 from gati_gitops.observe.wanted import MetricsSource
+from gati_gitops.output import UnitKey
+from gati_gitops.publish.objects import Overlaid
 from gati_gitops.reconcile.drift.sights import target_at
 from gati_gitops.reconcile.looking import Eyes
 from gati_gitops.reconcile.nudge import nudge
 from gati_gitops.reconcile.places import At, Scene
+from gati_gitops.render import render
 from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.spec.rollout import Rollout
 
@@ -60,9 +64,9 @@ class Sources:
     def eyes(self, scene: Scene, at: At) -> Eyes:
         """Through what a cluster is seen. Raises Misnamed where nobody said how."""
         kube = self.kube(at[1])
-        return Eyes(
-            Cluster(kube, self._engines(scene, at), clock=self._clock), self._measured(scene, at)
-        )
+        engines, built = self._engines(scene, at), _built(scene, at)
+        live = Cluster(kube, engines, built=built, clock=self._clock)
+        return Eyes(live, self._measured(scene, at))
 
     def kube(self, cluster: str) -> Kube:
         if cluster not in self._accesses:
@@ -135,3 +139,14 @@ class Sources:
         if url is None:
             return said
         return said.model_copy(update={"url": url}) if said else MetricSource(url=url)
+
+
+def _built(scene: Scene, at: At) -> Built:
+    """The Deployments of a unit, as the tip builds them."""
+
+    def built(key: UnitKey) -> dict[str, dict[str, Any]]:
+        folder = "/".join(("overlays", *at, *key))
+        items = render(Overlaid(scene.before), folder).objects()
+        return {str(i["metadata"]["name"]): i for i in items if i["kind"] == "Deployment"}
+
+    return built

@@ -1,15 +1,20 @@
 """A revision takes the place of the one before: which of the two runs is looked at, not believed."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 
 from gati_gitops.errors import Refused
 from gati_gitops.observe.live_revisions import OTHER
+from gati_gitops.observe.wanted import Wanted
+from gati_gitops.reconcile.sources import Sources
 from gati_gitops.render import Broken, MemoryFiles, render
+from gati_gitops.spec.project import Cluster
+from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import handler
 from tests.observe.kube_api import KubeApi
-from tests.observe.world import USERS, World, files, look, seen
+from tests.observe.world import NOW, USERS, World, files, look, seen
 
 V1 = "handler-users-v1"
 
@@ -95,3 +100,22 @@ def test_what_git_cannot_build_is_not_the_new_one(world, api, tmp_path, error):
 
 def test_without_git_nothing_is_said(world, api, tmp_path):
     assert release(world, api, tmp_path) == ""
+
+
+def test_the_job_says_what_git_wants(before, world, api, tmp_path):
+    """Its eyes build units from the tip, and see that the old revision still runs."""
+    scene = SimpleNamespace(
+        output=world.output, before=MemorySnapshot(world.tree), cluster=lambda *_: Cluster()
+    )
+    (entry,) = world.units[USERS].ledger.entries
+    plan = world.units[USERS].plan
+    found = []
+    for objects in (before.objects, world.objects):
+        api.objects = objects
+        with Sources({"east": api.access(tmp_path)}, {}, clock=lambda: NOW) as sources:
+            live = sources.eyes(scene, ("prod", "east")).live.look(Wanted("east", world.units))
+        found.append(seen(live).workloads[V1].release)
+    assert found == [
+        plan.version(entry.id, entry.previous).release,
+        plan.version(*entry.key).release,
+    ]
