@@ -45,6 +45,8 @@ def grown(series: Series, since: float, until: float, *, stale: float) -> tuple[
 
 def checked(series: Series, part: Sequence[float]) -> None:
     """Raises Uncountable where values are none that a counter can have."""
+    if not part:
+        raise Uncountable(Gap.NO_DATA, f"{named(series)} has no samples")
     total = sum(part)
     if not math.isfinite(total) or part[0] < 0:
         raise Uncountable(Gap.NOT_A_NUMBER, f"{named(series)} is no number that a counter can have")

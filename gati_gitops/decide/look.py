@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 
 from gati_gitops.decide.counters import Uncountable, alike, checked, target, was_read_before
@@ -51,7 +52,7 @@ def moved(series: Series, up: Series | None, since: float) -> bool:
     """Whether a counter grew after ``since``, or was born then."""
     times, values = series.times, series.values
     first = bisect_right(times, since)
-    if first == len(times):
+    if first == len(times) or not math.isfinite(values[-1]):
         return False
     before = values[max(first - 1, 0)]
     if values[-1] < before:

@@ -109,4 +109,4 @@ def _open(said: Telemetry) -> float:
     edge = said.edge
     active = edge.active if isinstance(edge, EdgeSeries) else ()
     by_edge = 0.0 if isinstance(active, Missing) else total(active)
-    return max(by_pods, by_edge, 0.0)
+    return max((one for one in (by_pods, by_edge) if 0 < one < math.inf), default=0.0)

@@ -6,6 +6,7 @@ made up. A stretch that was not covered, or in which a counter began again, coun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -200,8 +201,8 @@ def _timed(
         return 0.0, 0.0
     fast = everything = 0.0
     for one in series:
-        le = float(label(one, "le"))
-        if le not in (chosen, float("inf")):
+        le = _bound(one)
+        if le not in (chosen, math.inf):
             continue
         more, first = grown(one, since, until, stale=patience)
         if is_new or was_read_before(one, said.up):
@@ -215,8 +216,15 @@ def _timed(
 
 def chosen_bound(series: Iterable[Series], bound: float) -> float | None:
     """The smallest bound that is counted at or above what is asked for."""
-    bounds = {float(label(one, "le") or "nan") for one in series}
-    return min((b for b in bounds if bound <= b < float("inf")), default=None)
+    bounds = {_bound(one) for one in series}
+    return min((b for b in bounds if bound <= b < math.inf), default=None)
+
+
+def _bound(series: Series) -> float:
+    try:
+        return float(label(series, "le"))
+    except ValueError:
+        return math.nan
 
 
 def _at_the_edge(
@@ -230,7 +238,7 @@ def _at_the_edge(
     requests = failures = 0.0
     for series in edge.requests:
         up = ups.get(target(series))
-        gone = up is None or up.times[-1] <= since
+        gone = up is None or not up.times or up.times[-1] <= since
         more, first = grown(series, since, until, stale=1e9 if gone else stale)
         more += first if was_read_before(series, up) else 0.0
         requests += more
