@@ -58,6 +58,8 @@ class Profile:
     """Counts requests for versions that have no pods, where ``requests`` does not."""
     hint: str = ""
     """What to do when ``leaving`` shows nothing."""
+    unseen: str = ""
+    """Why calls for a version that is parked are not counted at all; empty: they are."""
 
 
 def service_name(pattern: str, deployed: Deployed) -> str:

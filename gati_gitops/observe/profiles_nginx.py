@@ -43,4 +43,6 @@ INGRESS_NGINX = Profile(
         "ingress-nginx counts open requests for all versions together;"
         " name a gauge of the pods in metrics.evidence.inFlight",
     ),
+    unseen="ingress-nginx gives requests that name a parked version to another one, and does not"
+    " tell; a person has to judge",
 )

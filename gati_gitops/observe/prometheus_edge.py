@@ -165,6 +165,8 @@ class _Gateway:
 
     def of(self, deployed: Deployed) -> EdgeSeries:
         profile, phase = self.profile, deployed.entry.phase
+        if phase is Phase.PARKED and profile.unseen:
+            raise Gapped(Gap.UNSUPPORTED, profile.unseen)
         if phase in LEAVING and deployed.key not in self.seen:
             raise Gapped(
                 Gap.NO_DATA,

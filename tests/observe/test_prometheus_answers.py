@@ -400,6 +400,9 @@ def test_ingress_nginx_tells_the_canary_by_its_own_label(fake):
     }
     assert codes == {FIRST: ["200"], SECOND: ["200", "500"]}
     assert said[FIRST].edge.active.gap is Gap.UNSUPPORTED
+    parked = phased(units(provider="ingress-nginx")[USERS], v2=(Phase.PARKED, 0))
+    edge = look(fake, {USERS: parked}, evidence=Evidence())[USERS][SECOND].edge
+    assert isinstance(edge, Missing) and edge.gap is Gap.UNSUPPORTED
 
 
 def test_a_module_has_no_gateway(fake):
