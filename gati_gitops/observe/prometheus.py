@@ -26,12 +26,14 @@ from gati_gitops.observe.prometheus_query import (
     samples,
     selector,
 )
-from gati_gitops.observe.wanted import SCRAPE, Deployed, Telemetries, Wanted, deployed, scrape_of
+from gati_gitops.observe.wanted import MARGIN, Deployed, Telemetries, Wanted, deployed, scrape_of
 from gati_gitops.output import UnitKey
 from gati_gitops.spec.metrics import MetricSource
 
 SKEW = 30.0
 """Seconds by which clocks may differ."""
+SLOWEST = 120.0
+"""Seconds between two scrapes of a gateway that a window is still made longer for."""
 REQUESTS = "gati_http_requests_total"
 DURATIONS = "gati_http_request_duration_seconds_bucket"
 
@@ -59,6 +61,7 @@ class Prometheus:
         self._source = source
         self._client = Client(source, os.environ if environ is None else environ)
         self._clock = clock
+        self._longer = 0.0
         self.effort = Effort()
         """What the last look took."""
 
@@ -70,12 +73,13 @@ class Prometheus:
         """What metrics say of every version that is wanted, or why nothing is known."""
         versions = list(deployed(wanted))
         started, received = time.monotonic(), self._client.received
-        look = _Look(self._source, self._client, self._clock, wanted, versions)
+        look = _Look(self._source, self._client, self._clock, wanted, versions, self._longer)
         try:
             return look.all() if versions else {key: {} for key in wanted.units}
         except Gapped as gap:
             return gap.missing(self.name)
         finally:
+            self._longer = look.longer
             self.effort = Effort(
                 look.queries,
                 look.series,
@@ -94,6 +98,7 @@ class _Look:
         clock: Callable[[], float],
         wanted: Wanted,
         versions: list[Deployed],
+        longer: float,
     ) -> None:
         self._source = source
         self._client = client
@@ -101,6 +106,8 @@ class _Look:
         self._wanted = wanted
         self._versions = versions
         self._at = 0.0
+        self.longer = longer
+        """Seconds that the window is longer than wanted, because a gateway is read more rarely."""
         self.queries = 0
         self.series = 0
 
@@ -111,18 +118,12 @@ class _Look:
             raise Gapped(Gap.ERROR, str(error)) from None
         self._at = self._server_time()
         self._refuse_stale()
+        edges = self._edges()
         pods = Pods(
             self._versions,
             self._of_pods(),
             self._source.replica_label or "",
             self._source.evidence.ignore_routes,
-        )
-        edges = Edges(
-            self._versions,
-            self._source.evidence,
-            self,
-            self._source.replica_label or "",
-            self._client.name,
         )
         found: dict[UnitKey, dict[str, Telemetry | Missing]] = {
             key: {} for key in self._wanted.units
@@ -130,6 +131,30 @@ class _Look:
         for version in self._versions:
             found[version.key][version.version.name] = self._telemetry(version, pods, edges)
         return found
+
+    def _edges(self) -> Edges:
+        """What gateways say, of a window that is long enough for the pace that they are read at."""
+        edges = Edges(
+            self._versions,
+            self._source.evidence,
+            self,
+            self._source.replica_label or "",
+            self._client.name,
+        )
+        slower = min(edges.scrape, SLOWEST) - self._scrape
+        if MARGIN * slower <= self.longer:
+            return edges
+        self.longer = MARGIN * slower + 1  # no two scrapes are exactly that far apart
+        return self._edges()
+
+    @property
+    def _scrape(self) -> float:
+        """Seconds between two scrapes of the pods that are read most rarely."""
+        return max(scrape_of(stored) for stored in self._wanted.units.values())
+
+    @property
+    def _window(self) -> float:
+        return self._wanted.window + self.longer
 
     def _telemetry(self, version: Deployed, pods: Pods, edges: Edges) -> Telemetry | Missing:
         own = pods.of(version)
@@ -144,7 +169,7 @@ class _Look:
             return Missing(
                 Gap.STALE, f"its newest sample is {self._age(own):.0f} s old", self._client.name
             )
-        window = Window(self._at, self._wanted.window, own.scrape, self._client.name)
+        window = Window(self._at, self._window, own.scrape, self._client.name)
         return Telemetry(window, own.pods, edge)
 
     def _age(self, own: Found) -> float:
@@ -177,8 +202,7 @@ class _Look:
         )
         if newest is None:
             raise Gapped(Gap.NO_DATA, "it scrapes nothing at all")
-        scrape = max((scrape_of(stored) for stored in self._wanted.units.values()), default=SCRAPE)
-        if not self._at - newest <= 2 * scrape:
+        if not self._at - newest <= 2 * self._scrape:
             raise Gapped(
                 Gap.STALE, f"its newest sample of anything is {self._at - newest:.0f} s old"
             )
@@ -196,7 +220,7 @@ class _Look:
 
     def samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]:
         """All samples of a metric in the window."""
-        query = samples(metric, [*exactly(self._source.labels), *matchers], self._wanted.window)
+        query = samples(metric, [*exactly(self._source.labels), *matchers], self._window)
         found = matrix(self._query(query, self._at), self._client, self._source.max_series)
         self.series += len(found)
         return found

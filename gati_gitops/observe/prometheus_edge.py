@@ -69,6 +69,12 @@ class Edges:
             for name, (profile, versions) in by_profile.items()
         }
 
+    @property
+    def scrape(self) -> float:
+        """Seconds between two scrapes of the gateway that is read most rarely; 0: not known."""
+        known = (found for found in self._gateways.values() if isinstance(found, _Gateway))
+        return max((gateway.scrape for gateway in known), default=0.0)
+
     def of(self, deployed: Deployed) -> EdgeSeries | Missing:
         """What the gateway says of a version."""
         profile = profile_of(deployed, self._evidence)

@@ -13,8 +13,8 @@ from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.output import UnitKey
 from gati_gitops.plan.model import PlannedVersion
 
-SCRAPE = 15.0
-"""Seconds between two scrapes where no plan says it."""
+SCRAPE = 30.0
+"""Seconds between two scrapes, at most, where no plan says it."""
 MARGIN = 6
 """Scrapes that a window is longer than the time that is judged: the ends of it are ragged, and what
 was there before is told from what began in it."""

@@ -8,6 +8,7 @@ import pytest
 from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Telemetry
 from gati_gitops.ledger.model import Phase
 from gati_gitops.observe.prometheus import Prometheus
+from gati_gitops.observe.wanted import MARGIN
 from gati_gitops.spec.metrics import Basic, Edge, Evidence, MetricSource
 from tests.observe.fake_prometheus import FakePrometheus, matrix, series, vector
 from tests.observe.kit import USERS, phased, units, wanted
@@ -223,6 +224,24 @@ def test_a_gateway_is_read_by_version(fake):
     assert {dict(s.labels)["code"]: s.values[-1] for s in edge.requests} == {"200": 7, "500": 2}
     assert isinstance(edge.active, Missing) and edge.active.gap is Gap.UNSUPPORTED
     assert len(edge.up) == 1
+
+
+def test_a_gateway_that_is_read_more_rarely_makes_the_window_longer(fake):
+    gateway(fake, traefik("v1"))
+    slow = {**series("up"), "metric": {"job": "traefik", "namespace": "gateway", "pod": "t-0"}}
+    slow["values"] = [[at - 3 * (20 - n), "1"] for n, (at, _) in enumerate(slow["values"])]
+    fake.told['up{job="traefik"}'] = matrix([slow])
+    source = Prometheus(MetricSource(url=fake.url, evidence=TRAEFIK), environ={})
+    for edges_asked in (2, 1):  # once it is known it is asked for
+        fake.seen.clear()
+        said = source.look(wanted(units()))[USERS][FIRST]
+        assert said.edge.scrape == pytest.approx(4, abs=0.1)
+        assert said.window.scrape == pytest.approx(1, abs=0.1)
+        assert said.window.span == pytest.approx(20 + MARGIN * 3, abs=2)
+        assert said.window.span >= 20 + MARGIN * (said.edge.scrape - 1)
+        asked = [query for query in fake.queries if query.startswith("up{job")]
+        assert len(asked) == edges_asked
+        assert f"[{round(said.window.span * 1000)}ms]" in fake.queries[-1]
 
 
 def test_nobody_named_the_gateway(fake):
