@@ -116,5 +116,6 @@ def _job(
         leads=running.leads,
         trust=asked.trust(),
         tell=None if asked.dry_run else sources.tell,
+        hold=None if asked.dry_run or asked.replay else sources.hold,
     )
     return job, running

@@ -8,7 +8,8 @@ from gati_gitops.decide.judged import Judged
 from gati_gitops.decide.verdict import Move, Verdict
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.words import span
-from gati_gitops.ledger.model import SCALED, Phase
+from gati_gitops.ledger.handover import awaits_hand_over
+from gati_gitops.ledger.model import Phase
 
 LAST = frozenset((Verdict.PARK, Verdict.REMOVE, Verdict.RETIRE))
 """What can wait for the next pass, when nothing else is left to be told of a version."""
@@ -39,19 +40,8 @@ def _proved(unit: Unit, sight: Sight, found: Judged) -> Move | None:
     return Move(Verdict.PROVE, *entry.key, seconds=int(max(stood)), reason=why)
 
 
-def awaits_hand_over(unit: Unit, sight: Sight) -> bool:
-    """Whether its scaler waits until somebody else holds the number of its pods."""
-    planned, wanted = sight.planned, unit.plan.wanted
-    if planned is None or wanted is None or sight.phase not in SCALED or sight.entry.handed_over:
-        return False
-    if planned.scaling.owned or planned.scaling.replicas < 2:
-        return False
-    said = wanted.version(*sight.entry.key)
-    return said is not None and said.scaling.owned
-
-
 def _handed_over(unit: Unit, sight: Sight) -> Move | None:
-    if not awaits_hand_over(unit, sight) or sight.workload is None:
+    if not awaits_hand_over(unit.plan, sight.entry) or sight.workload is None:
         return None
     owner = sight.workload.replicas_owner
     if not owner:

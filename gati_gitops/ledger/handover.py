@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gati_gitops.ledger.model import SCALED, Ledger
+from gati_gitops.ledger.model import SCALED, Entry, Ledger
 from gati_gitops.ledger.stored import Stored
-from gati_gitops.plan.model import PlannedVersion
+from gati_gitops.plan.model import PlannedVersion, UnitPlan
 
 
 def hand_over(
@@ -37,3 +37,14 @@ def hand_over(
     over = done - fixed.keys()  # the scaler has been there since an earlier compile
     entries = (replace(e, handed_over=False) if e.id in over else e for e in ledger.entries)
     return ledger.with_entries(entries) if over else ledger, kept, notes
+
+
+def awaits_hand_over(plan: UnitPlan, entry: Entry) -> bool:
+    """Whether a version's scaler waits until somebody else holds the number of its pods."""
+    planned, wanted = plan.version(*entry.key), plan.wanted
+    if planned is None or wanted is None or entry.phase not in SCALED or entry.handed_over:
+        return False
+    if planned.scaling.owned or planned.scaling.replicas < 2:
+        return False
+    said = wanted.version(*entry.key)
+    return said is not None and said.scaling.owned

@@ -24,6 +24,7 @@ from gati_gitops.reconcile.clocks_store import ClockStore, Remembered
 from gati_gitops.reconcile.commit import Batch, Proposal, propose
 from gati_gitops.reconcile.evidence import NOTES, Judged
 from gati_gitops.reconcile.fence import Fence, LostFence, fence_path, read_terms
+from gati_gitops.reconcile.handing import Hold, take_hold
 from gati_gitops.reconcile.judging import Judging
 from gati_gitops.reconcile.looking import Failure, Looked, Open, look
 from gati_gitops.reconcile.offers import Offering, scopes_of
@@ -55,6 +56,8 @@ class Job:
     """Refuses a tip that was not signed by somebody who counts."""
     tell: Callable[[Scene, Sequence[Where], str], Sequence[str]] | None = None
     """Tells the engines that there is something to sync; notes about what failed."""
+    hold: Hold | None = None
+    """Takes hold of a number of pods that Git is to let go of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class _Passing:
         unkept = self._keep()
         step("after-clocks")
         passed = self._passed(pulls, error, written.attempts if written else 0, written)
-        notes = (*passed.notes, *self._told_engines(passed))
+        notes = (*passed.notes, *self._told_engines(passed), *self._held_pods())
         return replace(passed, failures=(*passed.failures, *unkept), notes=notes)
 
     # -- on a tip --------------------------------------------------------------------------------
@@ -261,6 +264,10 @@ class _Passing:
         if self._job.tell is None or not wheres or self._scene is None:
             return ()
         return tuple(self._job.tell(self._scene, wheres, passed.steps[-1][2]))
+
+    def _held_pods(self) -> tuple[str, ...]:
+        hold = self._job.hold
+        return take_hold(self._judged, hold) if hold is not None and self._job.leads() else ()
 
     def _passed(
         self,

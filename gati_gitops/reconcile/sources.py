@@ -15,6 +15,7 @@ from gati_gitops.decide.observation import Gap, Missing
 from gati_gitops.emit.engines.target import Target
 from gati_gitops.errors import Misnamed
 from gati_gitops.observe.cluster import Cluster
+from gati_gitops.observe.cluster_handover import hand_over
 from gati_gitops.observe.engines import Elsewhere, Engines, engine_home
 from gati_gitops.observe.kube import Kube
 from gati_gitops.observe.kube_config import Access
@@ -98,6 +99,11 @@ class Sources:
                 keys = [key for env, cluster, key in wheres if (env, cluster) == at]
                 notes += nudge(engines, keys, commit, now=self._clock(), environ=self._environ)
         return notes
+
+    def hold(self, where: Where, name: str) -> int:
+        """Hold the live number of pods of a Deployment; the number. Raises KubeError."""
+        _, cluster, (namespace, _) = where
+        return hand_over(self.kube(cluster), namespace, name)
 
     # -- engines ---------------------------------------------------------------------------------
 
