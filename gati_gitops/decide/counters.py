@@ -33,6 +33,8 @@ def grown(series: Series, since: float, until: float, *, stale: float) -> tuple[
     Raises Uncountable. ``stale``: how old its newest sample may be.
     """
     times, values = series.times, series.values
+    if not times or times[0] > times[-1]:
+        raise Uncountable(Gap.NO_DATA, f"{named(series)} has no samples in order")
     first, last = bisect_right(times, since), bisect_right(times, until)
     part = values[max(first - 1, 0) : last]
     if not part:

@@ -93,7 +93,10 @@ def stored(*entries: Entry, target: str = "", wants: str = "", **ledger: Any) ->
     """
     target = target or _target(entries)
     wants = wants or target
-    versions = [planned(e.id, digest=e.digest, gone=e.id != wants) for e in entries]
+    versions = [
+        planned(e.id, digest=e.digest, gone=e.id != wants, weight=100 if e.id == wants else None)
+        for e in entries
+    ]
     versions += [planned(e.id, digest=e.previous, gone=True) for e in entries if e.previous]
     route = Route("/users", (), "gateway-api", "web", "gateways")
     plan = UnitPlan(UNIT, "prod", "east", "shop", "specs", wants, route, tuple(versions))
