@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.tools import MISSING
 
-pytest_plugins = ["tests.e2e.fixtures", "tests.servers.fixtures"]
+pytest_plugins = ["tests.e2e.fixtures", "tests.job.watcher", "tests.servers.fixtures"]
 
 # A shared machine is slow at times, and that is no fault of the code.
 settings.register_profile(
