@@ -5,7 +5,7 @@
 #   make test   all tests; PYTEST_ARGS="-k render"       make bench  measure, against the real kustomize too
 #   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
 #   make race   32 writers on one Git server, minutes    make e2e    the whole loop on real engines; root, Linux
-#   make clean  remove .venv and caches of this folder
+#   make clean  remove .venv and caches of this folder   make simulate  a million schedules of faults, 45 minutes
 #
 # PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
 
@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NO_PIP := (echo "pip could not install the dependencies; its reason stands above. Is a package registry in reach?" >&2; exit 1)
 
-.PHONY: demo test lint format regen bench bench-smoke race e2e test-pythons tools coverage clean help
+.PHONY: demo test lint format regen bench bench-smoke race simulate e2e test-pythons tools coverage clean help
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -56,6 +56,10 @@ bench-smoke: bench
 race: $(VENV)/.dev
 	@$(BIN)/python scripts/tools.py nginx fcgiwrap sshd
 	@$(BIN)/python -m tests.race $(RACE_ARGS)
+
+# The job's judgement in a world of seeded faults; SIMULATE_ARGS="--schedules 50000", or "--mutate".
+simulate: $(VENV)/.dev
+	@$(BIN)/python -m tests.simulator $(SIMULATE_ARGS)
 
 # etcd, Kubernetes, Argo CD, Flux, Traefik and Prometheus on loopback: docs/e2e.md. The first run builds
 # them, in half an hour. E2E_ARGS="-k flux".

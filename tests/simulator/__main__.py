@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--naive", type=int, help="schedules of the naive rules; default: a 50th")
-    parser.add_argument("--rules", default=OURS, help=f"ours, {', '.join(NAIVE)}, or no GUARD")
+    parser.add_argument("--rules", default=OURS, help=f"ours, {', '.join(NAIVE)}, or without GUARD")
     parser.add_argument("--schedule", type=int, help="play this one alone")
     parser.add_argument("--trace", action="store_true", help="tell it from beginning to end")
     parser.add_argument("--mutate", action="store_true", help="remove each guard in turn")
@@ -42,7 +42,8 @@ def main() -> int:
 
 def one(args) -> int:
     """One schedule, told so that a person can follow it."""
-    result = run(args.seed, args.schedule, rules_named(args.rules), tells=args.trace)
+    with rules_named(args.rules) as decide:
+        result = run(args.seed, args.schedule, decide, tells=args.trace)
     for line in result.told:
         print(line)
     print(f"schedule {args.schedule} of seed {args.seed}: {result.story}")

@@ -19,7 +19,7 @@ class Clients:
             ((0.6, dice.between(10, 60)), (0.26, dice.between(4, 12)), (0.09, dice.between(0.3, 4)), (0.05, 0.0))
         )  # fmt: skip
         if story.retired:
-            self.rate = dice.between(0.2, 5)
+            self.rate = dice.between(1, 5)
         self.direct = False
         self.subject = int(story.subject[1:]) - 1
         self.names: list[str] = []
@@ -56,7 +56,7 @@ class Clients:
             world.at(now, self.site.set_rate, 0.0)
             now += dice.between(5, 150)
             if dice.chance(0.5):
-                world.at(now, self.site.set_rate, self.rate * dice.random())
+                world.at(now, self.site.set_rate, max(1.0, self.rate * dice.random()))
         world.at(now + dice.between(20, 100), self.site.set_rate, 0.0)
 
     def change(self):
@@ -81,7 +81,7 @@ class Clients:
 
     def come_pinned(self, index, grace):
         """Names the version, and comes back."""
-        gap = self.dice.between(0.3, 3) * grace
+        gap = (self.dice.between(0.3, 3) if self.dice.chance(0.8) else 7) * grace
         now = self.dice.between(0, gap)
         for _ in range(self.dice.pick((1, 2, 3, 5))):
             self.site.world.at(now, self.call, index)

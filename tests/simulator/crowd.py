@@ -16,10 +16,10 @@ PART = 250
 def some(task):
     """Play a part of the schedules."""
     seed, first, last, name = task
-    decide = rules_named(name)
     found = Sum()
-    for number in range(first, last):
-        found.add(run(seed, number, decide))
+    with rules_named(name) as decide:
+        for number in range(first, last):
+            found.add(run(seed, number, decide))
     return found
 
 

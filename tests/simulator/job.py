@@ -10,6 +10,7 @@ from __future__ import annotations
 from gati_gitops.decide.clocks import UnitClock, clock_data, clock_from
 from gati_gitops.decide.moves import moved
 from gati_gitops.decide.observation import Gap, Live, Missing, Observation, Window
+from gati_gitops.decide.verdict import Verdict
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.stored import Stored
 from tests.simulator.delivery import UNKNOWN
@@ -18,7 +19,19 @@ DOWN = Missing(Gap.ERROR, "connection refused", "prometheus")
 PARTIAL = Missing(Gap.PARTIAL, "the answer has warnings", "prometheus")
 FAR = Missing(Gap.ERROR, "its clock is 95 s away from ours", "prometheus")
 EMPTY = Missing(Gap.NO_DATA, "no series", "prometheus")
+DIRECT = (Verdict.ROLLBACK, Verdict.RETURN, Verdict.HOLD)
+"""What is never asked for by a pull request."""
 UNANSWERED = Missing(Gap.ERROR, "the API server answers 503", "kubernetes")
+
+
+def has_moved(now, then):
+    """Whether the ledger is another one than was decided on."""
+    return now.ledger.seq != then.ledger.seq
+
+
+def is_late(decision, now):
+    """Whether the evidence of a decision is too old to act on."""
+    return bool(decision.best_before) and now > decision.best_before
 
 
 class Job:
@@ -30,8 +43,10 @@ class Job:
         self.decide = decide
         self.name = name
         self.clock = UnitClock()
-        self.every = 30.0 if dice.chance(0.7) else dice.between(30, 60)
+        self.every = dice.drawn(((0.4, 30.0), (0.3, 40.0), (0.3, dice.between(30, 60))))
         self.slow = dice.between(10, 90) if dice.chance(0.06) else 0.0
+        self.waits = dice.between(30, 150) if dice.chance(0.06) else 0.0
+        """How long it takes to push, when others push too."""
         self.dies = dice.chance(0.08)
         self.forgets = dice.chance(0.06)
         self.stores = dice.chance(0.05)
@@ -80,22 +95,22 @@ class Job:
         if self.dies and dice.chance(0.15):
             world.say(f"{self.name} dies before it writes")
             return
-        delay = dice.between(0.5, 6)
+        delay = dice.between(0.5, 6) + (self.waits * dice.random() if self.waits else 0.0)
         world.later(delay, self.write, decision, clock, stored, seen, truth, around, tries)
 
     def write(self, decision, clock, stored, seen, truth, around, tries):
         site, world = self.site, self.site.world
         if site.stored is None:
             return
-        if site.stored.ledger.seq != stored.ledger.seq:
+        if has_moved(site.stored, stored):
             world.say(f"{self.name} lost a race")
             if tries < 3:
                 self.judge(seen, truth, around, tries + 1)
             return
-        if decision.best_before and world.now + self.skew > decision.best_before:
+        if is_late(decision, world.now + self.skew):
             world.say(f"{self.name}: the evidence is too old")
             return
-        if around.cannot_write:
+        if around.cannot_write and (not site.reviewed or decision.verdict in DIRECT):
             world.say(f"{self.name} cannot push")
             return
         try:

@@ -48,7 +48,7 @@ def _decide(rules, stored, seen, clock, now, *, empty_is_zero, passes, in_flight
         else:
             continue
         mine = clock.versions[entry.id]
-        mine = replace(mine, passes=mine.passes + 1 if move is not None else 0)
+        mine = mine._replace(passes=mine.passes + 1 if move is not None else 0)
         clock = replace(clock, versions={**clock.versions, entry.id: mine})
         if move is not None and mine.passes >= passes:
             return Decision(move.verdict, "", move=move), clock

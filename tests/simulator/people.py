@@ -26,7 +26,8 @@ class Person:
         self.act = dice.drawn(ACTS)
         self.lasts = dice.between(20, 180)
         if horizon:
-            site.world.at(dice.between(5, horizon * 0.5), self.go)
+            soon = 60.0 if dice.chance(0.3) else horizon * 0.5
+            site.world.at(dice.between(5, soon), self.go)
 
     def go(self):
         if self.site.stored is not None:
@@ -56,6 +57,7 @@ class Person:
             old = site.stored.ledger.live(entry.id)
             if entry.weight > (old.weight if old is not None else 0):
                 site.raised_by_job.discard(IDS.index(entry.id))
+                site.raised_by_person.add(IDS.index(entry.id))
         site.commit(stored)
 
     # -- decisions

@@ -23,6 +23,8 @@ class Place(Site):
         self.commits = 0
         self.frozen: tuple[float, float] = (0.0, 0.0)
         self.cut: tuple[float, float] = (0.0, 0.0)
+        self.reviewed = False
+        """Steps land by pull requests that people merge, even while the job itself cannot push."""
         self.dwells: tuple[float, ...] = ()
         self.sibling: Place | None = None
         self.moves: Counter[str] = Counter()
@@ -30,6 +32,8 @@ class Place(Site):
     def commit(self, stored):
         self.commits += 1
         self.stored = stored
+        if stored is not None:
+            self.set_shares(stored.ledger)
         manifest = manifest_of(stored, self.commits) if stored else nothing(self.commits)
         self.engine.committed(manifest)
         self.world.committed(self)
@@ -39,7 +43,7 @@ class Place(Site):
         frozen = "weekend" if self.frozen[0] <= now < self.frozen[1] else ""
         cut = "the Git server does not answer" if self.cut[0] <= now < self.cut[1] else ""
         other = self.sibling
-        if not (frozen or cut or other or self.dwells):
+        if not (frozen or cut or other or self.dwells or self.callers):
             return NOTHING
         entries = other.stored.ledger.entries if other is not None and other.stored else ()
         judged = {entry.key: other.name for entry in entries if entry.barred}
@@ -49,5 +53,6 @@ class Place(Site):
             led = left = []
         return Around(
             frozen=frozen, cannot_write=cut, judged=judged, dwells=self.dwells,
+            callers={self.world.ids[index]: ("unit shop/cart",) for index in self.callers},
             led=frozenset(led), left=frozenset(left), standby=self.standby,
         )  # fmt: skip

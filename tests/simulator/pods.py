@@ -74,7 +74,7 @@ class Deployment:
     """The pods of one version."""
 
     __slots__ = (
-        "desired", "ever_ready", "index", "pods", "since", "site", "want",
+        "complete", "desired", "ever_ready", "index", "pods", "since", "site", "want",
     )  # fmt: skip
 
     def __init__(self, site, index, want):
@@ -84,6 +84,7 @@ class Deployment:
         self.desired = want.low if want.owned else want.replicas
         self.pods: list[Pod] = []
         self.ever_ready = False
+        self.complete = False
         self.since = site.world.now
 
     @property
@@ -107,6 +108,7 @@ class Deployment:
             self.desired = max(want.low, min(self.desired or want.low, want.high))
         if fresh:
             self.since = self.site.world.now
+            self.complete = False
         self.settle()
 
     def scale(self, desired):
@@ -242,8 +244,10 @@ class Deployment:
         settled = fresh and len(live) == self.desired
         late = self.site.world.now - self.since > STALL
         stalled = "ProgressDeadlineExceeded" if late and ready < self.desired else ""
-        if stalled and self.ever_ready and fresh:
-            stalled = ""  # it had progressed: pods that fail later are no failed rollout
+        if not self.desired or (fresh and ready >= self.desired):
+            self.complete = True
+        if self.complete and fresh:
+            stalled = ""  # pods that come or fail later are no failed rollout
         told = tuple(
             seen.Pod(
                 pod.name, pod.ready, pod.terminating, pod.restarts, pod.created, pod.restarted,

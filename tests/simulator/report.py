@@ -13,32 +13,32 @@ def report(sums: dict[str, Sum], seed: int, seconds: float, processes: int) -> s
     ours = next(iter(sums.values()))
     lines = [
         (
-            f"{ours.schedules:,} schedules, seed {seed}, {processes} processes, {seconds:.0f} s,"
-            f" {1000 * seconds * processes / max(1, _all(sums)):.1f} ms each"
+            f"{ours.schedules:,} schedules of seed {seed}, {_all(sums):,} in all, in {seconds:.0f} s on"
+            f" {processes} cores: {1000 * seconds * processes / max(1, _all(sums)):.1f} ms each"
         ),
         "",
-        f"{'rules':24} {'schedules':>10} {'unsafe':>9} {'':>8} {'decided':>9}",
+        f"{'rules':24} {'schedules':>10} {'unsafe':>9} {'':>8} {'met nobody':>11} {'decided':>9}",
     ]
     for name, found in sums.items():
+        number = found.schedules
         lines.append(
-            f"{name:24} {found.schedules:>10,} {found.unsafe:>9,}"
-            f" {found.unsafe / found.schedules:>8.2%} {found.decided / found.schedules:>9.1%}"
+            f"{name:24} {number:>10,} {found.unsafe:>9,} {found.unsafe / number:>8.2%}"
+            f" {found.met_nobody / number:>11.2%} {found.decided / number:>9.1%}"
         )
     if not ours.unsafe:
-        lines += ["", (f"0 unsafe of {ours.schedules:,}: with 95 % certainty fewer than"
-                  f" {3 / ours.schedules:.1e} of all schedules of this world are")]  # fmt: skip
+        lines += [
+            "",
+            (
+                f"0 unsafe of {ours.schedules:,}: with 95 % certainty fewer than"
+                f" {3 / ours.schedules:.1e} of all schedules of this world are"
+            ),
+        ]
     lines += ["", f"{'story':24} {'schedules':>10} {'decided':>9} {'unsafe':>9}"]
     for story, number in ours.stories.most_common():
         share = ours.ended[story] / number
         lines.append(f"{story:24} {number:>10,} {share:>9.1%} {ours.harmed[story]:>9,}")
     if ours.rollbacks:
-        number = sum(ours.rollbacks.values())
-        soon = sum(n for took, n in ours.rollbacks.items() if took <= 2) / number
-        lines += ["", (f"{number:,} clearly bad releases rolled back in worlds without other faults,"
-                  " intervals from the first request to the commit:"),
-                  (f"  half within {ours.within(0.5):g}, 90 % {ours.within(0.9):g},"
-                  f" 99 % {ours.within(0.99):g}, all {ours.within(1):g};"
-                  f" {soon:.1%} within 2")]  # fmt: skip
+        lines += _rollbacks(ours)
     lines += ["", "what the rules name as their cost, and what nobody can help:"]
     lines += [f"  {number:>10,} {name}" for name, number in ours.costs.most_common()]
     if ours.unsafe:
@@ -46,6 +46,22 @@ def report(sums: dict[str, Sum], seed: int, seconds: float, processes: int) -> s
         lines += [f"  {number:>10,} {kind}" for kind, number in ours.kinds.most_common()]
         lines += [f"  schedule {n}: {kind}: {text}" for n, kind, text in ours.named]
     return "\n".join(lines)
+
+
+def _rollbacks(ours: Sum) -> list[str]:
+    number = sum(ours.rollbacks.values())
+    soon = sum(n for took, n in ours.rollbacks.items() if took <= 2) / number
+    return [
+        "",
+        (
+            f"{number:,} clearly bad releases rolled back where nothing else was wrong;"
+            " intervals from the first look that shows the step:"
+        ),
+        (
+            f"  half within {ours.within(0.5):g}, 90 % {ours.within(0.9):g},"
+            f" 99 % {ours.within(0.99):g}, all {ours.within(1):g}; {soon:.1%} within 2"
+        ),
+    ]
 
 
 def passed(ours: Sum) -> bool:

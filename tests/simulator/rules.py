@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
+from gati_gitops.decide.decide import decide
+from tests.simulator.mutate import without
 from tests.simulator.naive import NAIVE
 
 OURS = "ours"
 
 
+@contextmanager
 def rules_named(name):
-    """The function that decides."""
+    """The function that decides; ``without GUARD``: ours, with one guard gone."""
     if name in NAIVE:
-        return NAIVE[name]
-    from gati_gitops.decide.decide import decide
-
-    return decide
+        yield NAIVE[name]
+    elif name.startswith("without "):
+        with without(name.removeprefix("without ")):
+            yield decide
+    else:
+        yield decide

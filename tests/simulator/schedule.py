@@ -15,6 +15,7 @@ from tests.simulator.job import Job
 from tests.simulator.people import released
 from tests.simulator.place import Place
 from tests.simulator.pods import Deployment, Nature
+from tests.simulator.scraped import QUICK
 from tests.simulator.setup import Setup
 from tests.simulator.stories import (
     FIXED,
@@ -32,7 +33,7 @@ from tests.simulator.stories import (
 from tests.simulator.trouble import Trouble
 from tests.simulator.world import START, World
 
-HORIZON = 1000.0
+HORIZON = 900.0
 """Seconds after which a schedule ends undecided."""
 NATURES = (
     (0.56, "good"), (0.14, "bad"), (0.05, "slow"), (0.04, "poor"), (0.06, "crash"),
@@ -74,12 +75,13 @@ class Play:
         dice = self.dice = dice_of(seed, number)
         self.number = number
         self.horizon = HORIZON
+        self.patience = HORIZON
         self.held = False
         self.expected = False
         """Whether a person is about to do something."""
         self.decide = decide
         self.story = story = dice.drawn([(story.share, story) for story in STORIES])
-        self.scaling = dice.drawn(((0.5, FIXED), (0.2, ONE), (0.18, SCALED), (0.12, TO_ZERO)))
+        self.scaling = dice.drawn(((0.4, FIXED), (0.32, ONE), (0.16, SCALED), (0.12, TO_ZERO)))
         if story.name not in ("drain", "parked") and self.scaling is TO_ZERO:
             self.scaling = SCALED
         self.calm = dice.chance(0.1)
@@ -87,7 +89,7 @@ class Play:
         count = min(len(story.phases) + 1, len(IDS))
         self.world = World(dice, story, NAMES[:count], IDS[:count], self.natures(), tells=tells)
         self.world.committed = self.committed
-        grace, step = dice.pick((45, 60, 60, 80)), dice.pick((45, 60))
+        grace, step = dice.pick((30, 45, 60)), dice.pick((45, 60))
         sends = story.strategy in ("canary", "blue-green") and dice.chance(0.1)
         self.rules = rules_of(story.strategy, grace, step, 5 if sends else 0)
         self.faults: list[str] = []
@@ -138,11 +140,14 @@ class Play:
         site.engine = Engine(site, manifest)
         self.settle(site, manifest, stored)
         world.now = START
+        site.set_shares(stored.ledger)
         if not self.calm:
             trouble = Trouble(self, site)
             trouble.draw()
             self.faults += trouble.names
             self.expected |= any(name.startswith("person") for name in trouble.names)
+        if story.ends == ("Removed",) and not setup.measures and dice.chance(0.5):
+            self.patience = 0.5 * HORIZON  # only a person can end it
         clients = Clients(site, story, HORIZON)
         clients.begin()
         self.faults += [*setup.names, *clients.names]
@@ -174,14 +179,15 @@ class Play:
                 pod = site.new_pod(index, want.release)
                 pod.created -= 500.0
                 pod.restarted = pod.created
-                pod.base = [float(dice.pick((200, 3000))), 0.0, 0.0, 0.0]
+                if share or not dice.chance(0.3):
+                    pod.set_base(QUICK, dice.pick((200.0, 3000.0)))
                 pod.ready = True
                 deployment.pods.append(pod)
                 deployment.ever_ready = True
             if want.owned and not want.parked:
                 deployment.desired = len(deployment.pods)
             for gate in site.gates:
-                gate.base[3 * index] = 500.0
+                gate.set_base(3 * index, 500.0)
 
     def remembered(self, site):
         """What a job knows that has been there all the time: what each version was before."""
@@ -228,7 +234,7 @@ class Play:
 
     def played(self) -> Result:
         world = self.world
-        world.run(HORIZON)
+        world.run(self.patience)
         moves: Counter[str] = Counter()
         for site in self.sites:
             moves += site.moves

@@ -24,6 +24,8 @@ BELOW = "below"
 """The gauge of open requests falls below nothing."""
 RENAMED = "renamed"
 """A rule lost the name of the counters and gauges; the scrape itself is as it was."""
+MUTE = "mute"
+"""The gauge of open requests is gone; the counters are as they were."""
 TWICE = "twice"
 """A second server scrapes too, and nothing tells its samples apart."""
 
@@ -39,8 +41,8 @@ class Scraped:
     """A process that counts, and the samples that were taken of it."""
 
     __slots__ = (
-        "again", "base", "every", "faults", "gauges", "moving", "name", "next", "opens", "rates", "since",
-        "times", "up_times", "ups", "values",
+        "again", "base", "every", "faults", "gauges", "losses", "moving", "name", "next", "opens", "rates",
+        "since", "starts", "times", "up_times", "ups", "used", "values",
     )  # fmt: skip
 
     def __init__(self, name, width, gauges, at, every, offset, faults=()):
@@ -54,11 +56,16 @@ class Scraped:
         self.moving = False
         self.opens = [0] * gauges
         self.times: list[float] = []
+        self.used: list[int] = []
+        """Columns that have counted something; of others nothing is kept."""
+        self.starts: dict[int, int] = {}
+        """How many samples there were before each of those."""
         self.values: list[list[float]] = [[] for _ in range(width)]
         self.gauges: list[list[float]] = [[] for _ in range(gauges)]
         self.up_times: list[float] = []
         self.ups: list[float] = []
         self.again = False
+        self.losses: list[float] = []
 
     # -- counting
 
@@ -67,11 +74,27 @@ class Scraped:
         if rates != self.rates:
             self.count(at)
             self.rates = rates
-            self.moving = any(rates)
+            self.moving = False
+            for column, rate in enumerate(rates):
+                if rate:
+                    self.moving = True
+                    if column not in self.starts:
+                        self.use(column)
+
+    def set_base(self, column, value):
+        """What it had counted before anybody looked."""
+        self.use(column)
+        self.base[column] = value
 
     def add(self, at, column):
         self.count(at)
+        if column not in self.starts:
+            self.use(column)
         self.base[column] = int(self.base[column] + 1e-6) + 1.0
+
+    def use(self, column):
+        self.used.append(column)
+        self.starts[column] = len(self.times)
 
     def open(self, at, gauge, change):
         """A request begins or ends."""
@@ -84,15 +107,15 @@ class Scraped:
         self.since = at
         self.base = [0.0] * len(self.base)
         self.opens = [0] * len(self.opens)
+        self.losses.append(at)
         self.again = True
 
     def count(self, at):
         self.scrape(at)
         if self.moving:
-            past = at - self.since
-            self.base = [
-                held + rate * past for held, rate in zip(self.base, self.rates, strict=True)
-            ]
+            past, base, rates = at - self.since, self.base, self.rates
+            for column in self.used:
+                base[column] += rates[column] * past
         self.since = at
 
     # -- scraping
@@ -102,8 +125,8 @@ class Scraped:
         due = self.next
         if due > at:
             return
-        moving, every, since, faults = self.moving, self.every, self.since, self.faults
-        still = None if moving else [float(int(held + 1e-6)) for held in self.base]
+        every, since, faults, used = self.every, self.since, self.faults, self.used
+        base, rates, values = self.base, self.rates, self.values
         while due <= at:
             kind = ""
             for name, first, last in faults:
@@ -114,13 +137,9 @@ class Scraped:
                 self.up_times.append(due)
                 self.ups.append(1.0)
                 self.times.append(due)
-                if moving:
-                    past = due - since
-                    for held, base, rate in zip(self.values, self.base, self.rates, strict=True):
-                        held.append(float(int(base + rate * past + 1e-6)))
-                else:
-                    for held, value in zip(self.values, still, strict=True):
-                        held.append(value)
+                past = due - since
+                for column in used:
+                    values[column].append(float(int(base[column] + rates[column] * past + 1e-6)))
                 for held, number in zip(self.gauges, self.opens, strict=True):
                     held.append(float(number))
             elif kind != GAP:
@@ -130,9 +149,11 @@ class Scraped:
         self.next = due
 
     def saw(self, since, until):
-        """Whether a scrape succeeded in that time."""
+        """Whether what it had counted by then was read before it was lost."""
         place = bisect_left(self.times, since)
-        return place < len(self.times) and self.times[place] <= until
+        if place == len(self.times) or self.times[place] > until:
+            return False
+        return not any(since <= lost < self.times[place] for lost in self.losses)
 
     # -- telling
 
@@ -146,6 +167,16 @@ class Scraped:
         first, last = bisect_left(times, start), bisect_right(times, end)
         return first, last, tuple(times[first:last])
 
+    def column(self, column, first, last):
+        """The samples of a counter between two places, and how many of those it was not there."""
+        start = self.starts.get(column)
+        if start is None or start >= last:
+            return 0, None
+        late = start - first
+        if late > 0:
+            return late, self.values[column][: last - start]
+        return 0, self.values[column][first - start : last - start]
+
     def up(self, start, end, labels):
         times = self.up_times
         first, last = bisect_left(times, start), bisect_right(times, end)
@@ -154,10 +185,12 @@ class Scraped:
         return Series(labels, tuple(times[first:last]), tuple(self.ups[first:last]))
 
 
-def counter(times, values, labels, *, steady=True):
+def counter(times, late, values, labels, *, steady=True):
     """A counter's samples, if it has counted anything: before that there is no such series."""
     if not values or not (values[-1] if steady else max(values)):
         return None
+    if late:
+        times = times[late:]
     if not values[0] or not (steady or min(values)):
         kept = [number for number, value in enumerate(values) if value]
         times = tuple([times[number] for number in kept])
@@ -181,7 +214,7 @@ def gauge(values, flaws):
     if LEAK in flaws:
         return tuple(value + 1.0 for value in values)
     if BELOW in flaws:
-        return tuple(value - 1.0 for value in values)
+        return tuple(value or -1.0 for value in values)
     return tuple(values)
 
 
@@ -197,13 +230,12 @@ def pod_series(pod, start, end, gauged):
     first, last, times = pod.told(start, end)
     name = ("pod", pod.name)
     flaws = pod.flaws(end) if pod.faults else ()
-    steady = not pod.again
-    quick, slow, missed, broken = [held[first:last] for held in pod.values]
     faster: tuple[Series, ...] = ()
     if not times:
         requests = []
-    elif steady and not (slow[-1] or missed[-1] or broken[-1]):
-        found = counter(times, quick, (name, ("status_code", "200")))
+    elif not pod.again and len(pod.used) == 1 and pod.used[0] == QUICK:
+        late, quick = pod.column(QUICK, first, last)
+        found = counter(times, late, quick, (name, ("status_code", "200")))
         requests = []
         if found is not None:
             requests = [found]
@@ -212,26 +244,42 @@ def pod_series(pod, start, end, gauged):
                 Series((("le", "+Inf"), name), found.times, found.values),
             )
     else:
-        good = [a + b for a, b in zip(quick, slow, strict=True)]
-        fast = [a + b for a, b in zip(quick, missed, strict=True)]
-        whole = [a + b + c for a, b, c in zip(good, missed, broken, strict=True)]
-        requests = [
-            counter(times, good, (name, ("status_code", "200")), steady=steady),
-            counter(times, missed, (name, ("status_code", "404")), steady=steady),
-            counter(times, broken, (name, ("status_code", "500")), steady=steady),
-        ]
-        requests = [one for one in requests if one is not None]
-        pair = (
-            counter(times, fast, (("le", "0.5"), name), steady=steady),
-            counter(times, whole, (("le", "+Inf"), name), steady=steady),
-        )
-        faster = tuple([one for one in pair if one is not None])
+        requests, faster = _many(pod, first, last, times, name)
     if flaws:
         requests = spoiled(requests, flaws)
     inside = None
-    if gauged and times:
+    if gauged and times and MUTE not in flaws:
         inside = Series((name,), times, gauge(pod.gauges[0][first:last], flaws))
     return PodSeries(pod.up(start, end, (name,)), tuple(requests), faster, inside)
+
+
+def _many(pod, first, last, times, name):
+    """The series of a pod that has given several kinds of answers, or has begun again."""
+    quick, slow, missed, broken = (_filled(pod, column, first, last) for column in range(4))
+    steady = not pod.again
+    good = [a + b for a, b in zip(quick, slow, strict=True)]
+    fast = [a + b for a, b in zip(quick, missed, strict=True)]
+    whole = [a + b + c for a, b, c in zip(good, missed, broken, strict=True)]
+    requests = (
+        counter(times, 0, good, (name, ("status_code", "200")), steady=steady),
+        counter(times, 0, missed, (name, ("status_code", "404")), steady=steady),
+        counter(times, 0, broken, (name, ("status_code", "500")), steady=steady),
+    )
+    faster = (
+        counter(times, 0, fast, (("le", "0.5"), name), steady=steady),
+        counter(times, 0, whole, (("le", "+Inf"), name), steady=steady),
+    )
+    return (
+        [one for one in requests if one is not None],
+        tuple([one for one in faster if one is not None]),
+    )
+
+
+def _filled(pod, column, first, last):
+    late, values = pod.column(column, first, last)
+    if values is None:
+        return [0.0] * (last - first)
+    return [0.0] * late + values if late else values
 
 
 # -- the gateway ----------------------------------------------------------------------------------
@@ -249,19 +297,18 @@ def edge_series(gates, version, start, end, active):
         flaws = gate.flaws(end) if gate.faults else ()
         found = []
         for number, code in enumerate(EDGE_CODES):
-            series = counter(
-                times,
-                gate.values[3 * version + number][first:last],
-                (("code", code), name),
-                steady=not gate.again,
-            )
-            if series is not None:
-                found.append(series)
+            late, values = gate.column(3 * version + number, first, last)
+            if values:
+                labels = (("code", code), name)
+                series = counter(times, late, values, labels, steady=not gate.again)
+                if series is not None:
+                    found.append(series)
         requests += spoiled(found, flaws) if flaws else found
         up = gate.up(start, end, (name,))
         if up is not None:
             ups.append(up)
-        if active and times and times[-1] > end - 3 * gate.every:
+        if active and times and times[-1] > end - 3 * gate.every and MUTE not in flaws:
             values = gauge(gate.gauges[version][first:last], flaws)
             opened.append(Series((name,), times, values))
-    return EdgeSeries(tuple(requests), tuple(opened) if active else NOT_COUNTED, tuple(ups))
+    told = tuple(opened) if active else NOT_COUNTED
+    return EdgeSeries(tuple(requests), told, tuple(ups), gates[0].every)

@@ -7,12 +7,12 @@ schedules here.
 
 from __future__ import annotations
 
-from tests.simulator.scraped import BELOW, DEAD, GAP, INF, LEAK, NAN, RENAMED, TWICE
+from tests.simulator.scraped import BELOW, DEAD, GAP, INF, LEAK, MUTE, NAN, RENAMED, TWICE
 from tests.simulator.world import START
 
 SCRAPE_FAULTS = (
-    (0.26, GAP), (0.22, DEAD), (0.14, RENAMED), (0.1, NAN), (0.06, INF), (0.06, LEAK),
-    (0.06, BELOW), (0.1, TWICE),
+    (0.26, GAP), (0.20, DEAD), (0.16, RENAMED), (0.08, NAN), (0.06, INF), (0.04, LEAK),
+    (0.05, BELOW), (0.07, MUTE), (0.08, TWICE),
 )  # fmt: skip
 
 
@@ -22,14 +22,19 @@ class Setup:
     def __init__(self, dice, story, horizon, rules, *, calm=False):
         self.dice = dice
         self.scrape = 15.0 if dice.chance(0.7) else dice.pick((10.0, 20.0))
+        self.edge_scrape = self.scrape if dice.chance(0.85) else dice.pick((10.0, 30.0))
+        """Gateways are often read at another pace than pods."""
         self.gateways = 2 if dice.chance(0.2) else 1
         self.gateway_split = 0.5 if self.gateways == 2 else 1.0
-        self.edge = not dice.chance(0.06)
+        self.edge = not dice.chance(0.05)
         self.gauge = dice.chance(0.8)
         self.edge_active = dice.chance(0.6) or (not self.gauge and dice.chance(0.8))
         self.engine_known = not dice.chance(0.04)
         self.rules = rules
-        self.span = rules.grace + 4 * self.scrape
+        slowest = max(self.scrape, self.edge_scrape)
+        self.span = max(rules.grace, 2 * rules.interval) + 4 * slowest
+        if not calm and dice.chance(0.02):
+            self.span *= dice.between(0.3, 0.9)  # the server keeps less than is asked for
         self.names: list[str] = []
         self.targets: list[tuple[object, object, str, float, float]] = []
         self.blind: list[tuple[str, float, float]] = []
@@ -37,6 +42,8 @@ class Setup:
         self.slow_programming = 0.0
         self.discovery = dice.between(5, 25) if dice.chance(0.3) else 0.0
         """How long it takes until a new pod is scraped at all."""
+        self.probes = 0.1 if dice.chance(0.02) else 0.0
+        """Probes that pods count like requests, since nobody has said how to tell them apart."""
         if not calm and dice.chance(0.75):
             self.scraping(dice, story, horizon)
         if not calm and dice.chance(0.35):
@@ -45,16 +52,28 @@ class Setup:
             self.slow_programming = dice.between(20, 90)
             self.names.append("slow gateway")
 
-    def time(self, horizon, most=0.7):
-        return START + self.dice.between(-self.span, horizon * most)
+    @property
+    def measures(self):
+        """Whether a version can go without a person's word."""
+        return self.edge and (self.gauge or self.edge_active)
+
+    def time(self, horizon, most=0.55):
+        """Some time, more often when there is something to decide."""
+        dice = self.dice
+        if dice.chance(0.4):
+            return START + dice.between(0.4, 1) * self.span + dice.between(0, 150)
+        return START + dice.between(-self.span, horizon * most)
 
     def scraping(self, dice, story, horizon):
         """Faults of single targets, of all of one version, or of everything."""
         for _ in range(1 if dice.chance(0.6) else 2):
             kind = dice.drawn(SCRAPE_FAULTS)
             start = self.time(horizon)
+            if kind == RENAMED and dice.chance(0.3):
+                start = START - 1000.0  # it never had the right name
             long = dice.chance(0.25)
             end = start + (dice.between(100, 2 * horizon) if long else dice.between(5, 100))
+            end = START + horizon if start < START - 900.0 else end
             whom = dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
             one = dice.pick((1, 2, 3)) if dice.chance(0.5) else None
             if whom == "subject":
@@ -65,7 +84,7 @@ class Setup:
                 target = whom
             if target == "gateway":
                 one = 0 if dice.chance(0.5) else None
-                if kind in (RENAMED, TWICE):
+                if kind == TWICE:
                     kind = GAP
             self.targets.append((target, one, kind, start, end))
             self.names.append(f"{kind} {whom}{'' if one is None else ' (one)'}")

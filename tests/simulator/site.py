@@ -15,6 +15,7 @@ from tests.simulator.pods import Deployment, Pod, Wanted
 from tests.simulator.scraped import BROKEN, QUICK, Scraped, edge_series, pod_series
 
 VERSIONS = 4
+STILL = (0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,26 @@ class Site:
         self.annotated = ""
         self.break_glass = ""
         self.rate = 0.0
+        self.idle = (setup.probes, 0.0, 0.0, 0.0)
         self.calls: list[Call] = []
         self.buried: list[tuple[int, Pod]] = []
         self.flow_until = [0.0] * VERSIONS
         """Until when each version had a share of the flow."""
         self.seen_since = [0.0] * VERSIONS
         """Since when a job can know that each version has a share."""
+        self.left_since = [0.0] * VERSIONS
+        """Since when a job can know that it has none."""
         self.shown_since = [0.0] * VERSIONS
         """Since when the gateway gives each version the share that it has."""
         self.parked_since = [0.0] * VERSIONS
         self.served = [0.0] * VERSIONS
-        """Requests of the flow that each version has served since its share changed."""
-        self.served_at = 0.0
+        """Requests of the flow that each version has served since its share was committed."""
+        self.lasted = [0.0] * VERSIONS
+        """For how long the gateway has given it that share."""
+        self.undone: dict[int, tuple] = {}
+        self.shares: dict[int, int] = {}
+        """What the ledger says."""
+        self.served_at = world.now
         self.made = 0
         self.sent: dict[int, list[seen.Sent]] = {}
         self.stored = None
@@ -84,15 +93,20 @@ class Site:
         self.by_hand = False
         """A person has changed the live route, and nobody has changed it back."""
         self.raised_by_job: set[int] = set()
+        self.raised_by_person: set[int] = set()
         self.references: set[int] = set()
+        """Versions that another route on the cluster names."""
+        self.callers: set[int] = set()
+        """Versions that another unit in Git names."""
         self.standby = False
         self.park_look = [0.0] * VERSIONS
         self.park_committed = [0.0] * VERSIONS
         self.gates_gone: list[Scraped] = []
         self.gates = [
             Scraped(
-                f"gateway-{number}", 3 * world.versions, world.versions, world.now, setup.scrape,
-                world.dice.between(0, setup.scrape), setup.faults_of("gateway", number),
+                f"gateway-{number}", 3 * world.versions, world.versions, world.now,
+                setup.edge_scrape, world.dice.between(0, setup.edge_scrape),
+                setup.faults_of("gateway", number),
             )
             for number in range(setup.gateways)
         ]  # fmt: skip
@@ -148,12 +162,12 @@ class Site:
             share = self.live_weights.get(name, 0)
             if share != self.weights.get(index, 0):
                 self.shown_since[index] = world.now
-                self.served[index] = 0.0
                 if not share and self.rate:
                     self.flow_until[index] = world.now
-                elif not self.weights.get(index):
-                    self.seen_since[index] = 0.0
+                if share and not self.weights.get(index):
+                    self.seen_since[index] = self.left_since[index] = 0.0
                 self.weights[index] = share
+                self.undone.pop(index, None)
         self.reflow()
 
     def apply_deployments(self, manifest):
@@ -188,11 +202,29 @@ class Site:
         self.rate = rate
         self.reflow()
 
+    def set_shares(self, ledger):
+        """A commit gives other shares: what is proved of them begins anew."""
+        self.count_flow()
+        for entry in ledger.entries:
+            index = self.world.ids.index(entry.id)
+            if entry.weight != self.shares.get(index):
+                was = (self.shares.get(index), self.served[index], self.lasted[index])
+                self.served[index] = self.lasted[index] = 0.0
+                share, served, lasted = self.undone.pop(index, (None, 0.0, 0.0))
+                if share == entry.weight == self.weights.get(index):
+                    # taken back before the cluster had heard of it
+                    self.served[index], self.lasted[index] = served, lasted
+                self.undone[index] = was
+                self.shares[index] = entry.weight
+
     def count_flow(self):
         """Add up what each version has served of the flow."""
         now = self.world.now
         past = now - self.served_at
         self.served_at = now
+        for index, share in self.shares.items():
+            if share == self.weights.get(index):
+                self.lasted[index] += past
         if self.rate and past > 0:
             total = sum(self.weights.values())
             for index, share in self.weights.items():
@@ -213,8 +245,8 @@ class Site:
             ready = [pod for pod in pods if pod.ready]
             if not share or not ready:
                 for pod in pods:
-                    if pod.moving:
-                        pod.set_rates(now, (0.0, 0.0, 0.0, 0.0))
+                    if pod.moving or self.idle[0]:
+                        pod.set_rates(now, self.idle if pod.ready else STILL)
                 shares += (0.0, 0.0, share)
                 if share:
                     world.watch.flow_meets_nobody(self, index)
@@ -224,7 +256,7 @@ class Site:
             for pod in pods:
                 if not pod.ready:
                     if pod.moving:
-                        pod.set_rates(now, (0.0, 0.0, 0.0, 0.0))
+                        pod.set_rates(now, STILL)
                     continue
                 nature = world.natures[index, pod.release]
                 broken = each * nature.errors
@@ -247,13 +279,13 @@ class Site:
         deployment = self.deployments.get(index)
         if not direct:
             if world.ids[index] in self.gone:
-                call.met = "tombstone"
+                call.met, call.ended = "tombstone", now
                 world.watch.call_meets_nobody(self, call)
                 return call
             call.gate = world.dice.pick(self.gates)
         ready = deployment.serving if deployment is not None else []
         if not ready:
-            call.met = "nobody"
+            call.met, call.ended = "nobody", now
             if call.gate is not None:
                 call.gate.add(now, 3 * index + 2)
             if deployment is not None and deployment.want.owned and not deployment.want.parked:

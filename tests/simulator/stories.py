@@ -81,7 +81,7 @@ def settings(strategy, *, grace, step_for, synthetic):
         "rollout": {
             "strategy": strategy,
             "analysis": {
-                "interval": "30s",
+                "interval": "60s",
                 "stepFor": f"{step_for}s",
                 "maxStep": "10m",
                 "successPercent": 95,
@@ -97,7 +97,7 @@ def settings(strategy, *, grace, step_for, synthetic):
             "rollbackFor": f"{grace}s",
             "idleFor": f"{4 * grace}s",
             "maxDrain": "15m",
-            "parkFor": f"{2 * grace}s",
+            "parkFor": f"{3 * grace // 2}s",
             "tombstoneFor": "1h",
         },
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tests.simulator.watch import HARM
+
 KEPT = 20
 """Unsafe schedules that are named; the rest are counted."""
 
@@ -16,6 +18,8 @@ class Sum:
     schedules: int = 0
     decided: int = 0
     unsafe: int = 0
+    met_nobody: int = 0
+    """Those of them in which a request met nobody, or may have; in the others a rule was broken."""
     passes: int = 0
     stories: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
@@ -45,8 +49,9 @@ class Sum:
         if result.unsafe:
             self.unsafe += 1
             self.harmed[result.story] += 1
-            for kind in {kind for kind, _ in result.unsafe}:
-                self.kinds[kind] += 1
+            kinds = {kind for kind, _ in result.unsafe}
+            self.met_nobody += not HARM.isdisjoint(kinds)
+            self.kinds.update(kinds)
             if len(self.named) < KEPT:
                 self.named.append((result.number, *result.unsafe[0]))
 
@@ -54,6 +59,7 @@ class Sum:
         self.schedules += other.schedules
         self.decided += other.decided
         self.unsafe += other.unsafe
+        self.met_nobody += other.met_nobody
         self.passes += other.passes
         for name in (
             "stories",

@@ -8,7 +8,7 @@ from tests.simulator.world import START
 
 STRIKES = (
     (0.16, "restart"), (0.08, "eviction"), (0.05, "node lost"), (0.04, "node cut off"),
-    (0.08, "unlucky call"),
+    (0.08, "unlucky call"), (0.05, "outage"),
 )  # fmt: skip
 
 
@@ -24,6 +24,9 @@ class Trouble:
         self.names: list[str] = []
 
     def at(self, most=0.5):
+        """Some time, more often when there is something to decide."""
+        if self.dice.chance(0.4):
+            return self.dice.between(0.4, 1) * self.site.setup.span + self.dice.between(0, 120)
         return self.dice.between(0, self.horizon * most)
 
     def draw(self):
@@ -43,6 +46,8 @@ class Trouble:
             if dice.chance(share):
                 self.names.append(name)
                 index = self.play.subject if dice.chance(0.7) else dice.pick([*site.deployments])
+                if name == "outage":
+                    index = max(site.weights, key=lambda index: site.weights[index])
                 world.at(self.at(), self.strike, index, name)
 
     def strike(self, index, name):
@@ -56,18 +61,32 @@ class Trouble:
             case "restart":
                 deployment.restart(pod, dice.between(3, 30))
             case "eviction":
-                world.say(f"{pod.name} is evicted")
-                world.disturbed(site, index)
-                deployment.terminate(pod)
-                deployment.settle()
+                self.again(deployment, pod, name)
+            case "outage":  # a node with all of them, or a database that they need
+                seconds = dice.between(40, 250)
+                for one in pods:
+                    deployment.restart(one, seconds)
             case "unlucky call":  # what it counted last is never scraped
                 world.say(f"a call to {world.ids[index]} by another road")
-                site.call(index, direct=True)
-                again = dice.pick(("restart", "eviction"))
-                world.later(dice.between(0.1, 0.6 * site.setup.scrape), self.strike, index, again)
+                call = site.call(index, direct=True)
+                again = dice.pick(("eviction", "blink"))
+                soon = dice.between(0.1, 0.4 * site.setup.scrape)
+                world.later(soon, self.again, deployment, call.pod, again)
             case _:
                 until = world.now + dice.between(60, 300)
                 deployment.lose(pod, until, cut_off=name == "node cut off")
+
+    def again(self, deployment, pod, how):
+        """A pod makes room for another one, or its container blinks."""
+        if pod.terminating or pod.gone:
+            return
+        if how == "blink":
+            deployment.restart(pod, self.dice.between(0.5, 4))
+            return
+        self.world.say(f"{pod.name} is evicted")
+        self.world.disturbed(self.site, deployment.index)
+        deployment.terminate(pod)
+        deployment.settle()
 
     def scalers(self):
         """They go up and down; those that may let a version sleep do."""
@@ -106,10 +125,12 @@ class Trouble:
         if dice.chance(0.04):
             start = START + self.at()
             site.cut = (start, start + dice.between(60, 200))
+            site.reviewed = dice.chance(0.5)
             self.names.append("Git cut")
         if dice.chance(0.06):
-            site.references.add(self.play.subject)
-            world.at(dice.between(100, self.horizon), site.references.discard, self.play.subject)
+            where = site.references if dice.chance(0.5) else site.callers
+            where.add(self.play.subject)
+            world.at(dice.between(100, self.horizon), where.discard, self.play.subject)
             self.names.append("reference")
         if dice.chance(0.1):
             site.dwells = (dice.pick((60.0, 120.0)),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import ceil
 
 from gati_gitops.decide.verdict import Move, Verdict
 from gati_gitops.ledger.model import WEIGHTED, Phase
@@ -33,6 +34,7 @@ class Truth:
     weights: dict[int, int]
     live: dict[str, int]
     shown: list[float]
+    lasted: list[float]
     served: list[float]
     suspended: bool
     referenced: frozenset[int]
@@ -66,7 +68,9 @@ class Watch:
             return
         gone = deployment is None or deployment.want.parked
         retiring = site.stored is None or site.stored.ledger.retiring
-        if gone and retiring:
+        if index in site.raised_by_person:
+            self.costs["requests that a person sent to nobody"] += 1
+        elif gone and retiring:
             self.costs["requests to a unit that has retired"] += 1
         elif gone:
             self.bad("flow to nobody", f"{world.ids[index]} has a share and was taken away")
@@ -89,7 +93,9 @@ class Watch:
             self.costs["calls cut by failing pods"] += 1
             return
         look = site.park_look[call.index]
-        if look and _seen(site, call, call.began, look):
+        if _is_hidden(site, call):
+            self.costs["calls cut that no gauge could show"] += 1
+        elif look and _seen(site, call, call.began, look):
             self.bad("cut", f"a request to {self.world.ids[call.index]} was open, and was cut")
         else:
             self.costs["calls cut that began after the look"] += 1
@@ -97,11 +103,13 @@ class Watch:
     # -- decisions
 
     def truth(self, site, around):
+        """What is so right now, beside what a job is about to see of it."""
         site.count_flow()
-        if site.current:
+        held = site.stored is not None and site.stored.ledger.hold
+        if site.current and not (held or site.annotated or site.break_glass):
             for index, share in site.weights.items():
-                if share and not site.seen_since[index]:
-                    site.seen_since[index] = self.world.now
+                seen = site.seen_since if share else site.left_since
+                seen[index] = seen[index] or self.world.now
         ready = [0] * self.world.versions
         for index, deployment in site.deployments.items():
             ready[index] = sum(pod.ready for pod in deployment.pods)
@@ -111,9 +119,10 @@ class Watch:
             dict(site.weights),
             dict(site.live_weights),
             list(site.shown_since),
+            list(site.lasted),
             list(site.served),
-            bool(site.engine.stopped(self.world.now)),
-            frozenset(site.references),
+            site.setup.engine_known and bool(site.engine.stopped(self.world.now)),
+            frozenset(site.references | site.callers),
             site.annotated,
             around.frozen,
             around.cannot_write,
@@ -130,7 +139,8 @@ class Watch:
             self.bad("moved though held", f"{move.verdict} {move.version}")
         if (truth.frozen or truth.annotated) and move.verdict not in ALWAYS:
             self.bad("moved though frozen", f"{move.verdict} {move.version}")
-        if after is not None and move.verdict is not Verdict.ABSORB:
+        back = move.verdict is Verdict.REVIVE and ledger.retiring  # requests went there anyway
+        if after is not None and move.verdict is not Verdict.ABSORB and not back:
             self.given(site, ledger, after.ledger, truth)
         match move.verdict:
             case Verdict.ADVANCE | Verdict.ACTIVATE:
@@ -166,6 +176,7 @@ class Watch:
                 continue
             index = self.world.ids.index(entry.id)
             site.raised_by_job.add(index)
+            site.raised_by_person.discard(index)
             if not truth.ready[index]:
                 self.bad("given to nobody", f"{entry.id} had no ready pod at the look")
             if old is not None and old.barred and entry.phase is not Phase.ACTIVE:
@@ -188,10 +199,11 @@ class Watch:
             self.bad("advanced blindly", "the Active version had no ready pod")
         if site.rules.strategy != "canary" or not entry.weight or site.standby:
             return
-        lasted = truth.at - truth.shown[index]
+        lasted = truth.lasted[index]
         if lasted < rules.step_for - 1:
             self.bad("hasty", f"{move.version} was at {entry.weight} for {lasted:.0f} s")
-        if truth.served[index] < rules.min_requests - 2:
+        counted = site.setup.edge or not site.setup.probes
+        if truth.served[index] < rules.min_requests - 2 and counted:
             self.bad("without data", f"{move.version} had served {truth.served[index]:.0f}")
         weight = 100 if move.verdict is Verdict.ACTIVATE else move.weight
         if weight not in rules.steps or any(entry.weight < s < weight for s in rules.steps):
@@ -206,7 +218,8 @@ class Watch:
             self.bad("false rollback", f"{entry.id} was well")
         if nature.kind in ("bad", "slow") and entry.weight and truth.rate and not site.faulty:
             took = truth.at - site.seen_since[index]
-            self.rollbacks.append(took / max(site.rules.interval, site.every))
+            passes = ceil(0.9 * site.rules.interval / site.every)
+            self.rollbacks.append(took / (passes * site.every))
 
     def parked(self, site, index, ledger, truth):
         """What goes must have been left alone for as long as the rules promise."""
@@ -234,15 +247,15 @@ class Watch:
         if call.began > at:
             return
         if call.ended > at:
-            if _seen(site, call, call.began, at):
+            if _seen(site, call, call.began, at) and not _is_hidden(site, call):
                 self.bad("parked in use", f"a request to {id} was open")
-        elif _seen(site, call, call.ended, at):
-            ago = at - call.ended
-            if ago < rules.grace - 1:
-                self.bad("parked in use", f"{id} was called {ago:.0f} s before")
-            named = call.stray and call.began > site.shown_since[call.index] + rules.grace
-            if named and ago < rules.idle_for - 1:
-                self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
+        elif _seen(site, call, call.ended, at) and at - call.ended < rules.grace - 1:
+            self.bad("parked in use", f"{id} was called {at - call.ended:.0f} s before")
+        left = site.left_since[call.index]
+        named = call.stray and left and call.began > left + rules.grace
+        ago = at - call.began
+        if named and ago < rules.idle_for - 1 and _scraped(site, call, call.ended, at):
+            self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
 
     def removed(self, site, index, truth):
         """What is removed was called by nobody while it was parked."""
@@ -260,10 +273,18 @@ class Watch:
             self.bad("removed in use", f"{id} had a share")
 
 
+def _is_hidden(site, call):
+    """By another road, to pods without a gauge: open requests of that kind show nowhere."""
+    return call.gate is None and not site.setup.gauge
+
+
 def _seen(site, call, moment, at):
     """Whether the rules can have known of it: it was scraped, or should have been by then."""
-    if moment <= at - 2 * site.setup.scrape:
-        return True
+    return moment <= at - 2 * site.setup.scrape or _scraped(site, call, moment, at)
+
+
+def _scraped(site, call, moment, at):
+    """Whether somebody has read what was counted of it."""
     pod, gate = call.pod, call.gate
     if pod is not None and pod.saw(moment, at):
         return True

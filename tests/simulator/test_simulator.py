@@ -1,0 +1,72 @@
+"""The world in small: our rules do no harm in it, others do, and a guard that is gone is missed.
+
+`make simulate` plays many more schedules; `python -m tests.simulator --schedule N --trace` tells one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulator.crowd import all_of, some
+from tests.simulator.mutate import first_caught
+from tests.simulator.naive import NAIVE
+from tests.simulator.report import passed, report
+from tests.simulator.rules import OURS, rules_named
+from tests.simulator.schedule import run
+
+SEED = 7
+SCHEDULES = 300
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return some((SEED, 0, SCHEDULES, OURS))
+
+
+def test_nobody_meets_nobody(ours):
+    assert ours.unsafe == 0, ours.named
+
+
+def test_most_stories_come_to_an_end(ours):
+    assert ours.decided >= 0.6 * SCHEDULES
+    assert passed(ours)
+
+
+def test_every_kind_of_decision_is_made(ours):
+    assert {"advance", "activate", "rollback", "park", "remove", "revive", "hold"} <= set(
+        ours.moves
+    )
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_naive_rules_do_harm(name):
+    found = some((SEED, 0, 100, name))
+    assert found.unsafe >= 5, "the world is too kind"
+
+
+def test_a_number_tells_the_same_story_again():
+    with rules_named(OURS) as decide:
+        first = [run(SEED, number, decide, tells=True) for number in range(20)]
+        again = [run(SEED, number, decide, tells=True) for number in reversed(range(20))][::-1]
+        other = [run(SEED + 1, number, decide, tells=True) for number in range(20)]
+    assert [one.told for one in first] == [one.told for one in again]
+    assert all(one.told for one in first)
+    assert [one.told for one in first] != [one.told for one in other]
+
+
+def test_the_sum_does_not_depend_on_how_it_is_shared_out(ours):
+    assert all_of(SEED, SCHEDULES, OURS, 2, quiet=True) == ours
+
+
+@pytest.mark.parametrize("guard", ["pods_are_missing", "engine_does_not_sync"])
+def test_a_guard_that_is_gone_is_missed(guard):
+    after, harm = first_caught(SEED, guard, 2000)
+    assert after, "nobody misses it"
+    assert harm
+
+
+def test_the_report_says_what_was_found(ours):
+    naive = some((SEED, 0, 50, "or vector(0)"))
+    text = report({OURS: ours, "or vector(0)": naive}, SEED, 1.0, 1)
+    assert "0 unsafe of 300" in text
+    assert "or vector(0)" in text
