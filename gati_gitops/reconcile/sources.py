@@ -122,7 +122,8 @@ class Sources:
         try:
             return self.kube(name)
         except Misnamed as error:
-            return Missing(Gap.ERROR, error.message, "the engine")
+            why = f"{error.message}; {error.remedy}, or set sync.unseen to judge without its word"
+            return Missing(Gap.ERROR, why, "the engine")
 
     # -- metrics ---------------------------------------------------------------------------------
 

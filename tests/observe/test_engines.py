@@ -2,12 +2,17 @@
 
 import json
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
 from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
 from gati_gitops.observe.engines_flux import commit
 from gati_gitops.observe.engines_windows import closed_by
+from gati_gitops.observe.wanted import Wanted
+from gati_gitops.reconcile.sources import Sources
+from gati_gitops.spec.project import Cluster
+from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import handler
 from tests.observe.kube_api import KubeApi, status
 from tests.observe.world import DB, NOW, USERS, World, files, look, seen
@@ -236,6 +241,18 @@ class TestElsewhere:
         found = seen(look(World(files(cluster=REMOTE)), api, tmp_path)).engine
         assert isinstance(found, Missing) and found.gap is Gap.ERROR
         assert "sync.hub does not say on which" in found.why
+
+    def test_nobody_says_how_it_is_reached(self, api, tmp_path):
+        world = World(files(cluster={"sync": {**REMOTE["sync"], "hub": "hub"}}))
+        api.objects = world.objects
+        scene = SimpleNamespace(
+            output=world.output, before=MemorySnapshot(world.tree), cluster=lambda *_: Cluster()
+        )
+        with Sources({"east": api.access(tmp_path)}, {}) as sources:
+            live = sources.eyes(scene, ("prod", "east")).live.look(Wanted("east", world.units))
+        found = seen(live).engine
+        assert isinstance(found, Missing) and found.gap is Gap.ERROR
+        assert "--context hub=NAME" in found.why and "sync.unseen" in found.why
 
     def test_it_is_asked_there(self, api, tmp_path):
         world = World(files(cluster={"sync": {**REMOTE["sync"], "hub": "hub"}}))
