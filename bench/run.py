@@ -11,6 +11,7 @@ from pathlib import Path
 
 BENCHES = (
     "validate", "disk", "compile", "render", "repo", "publish", "preview", "prometheus", "cluster",
+    "reconcile",
 )  # fmt: skip
 
 

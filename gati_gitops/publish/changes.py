@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gati_gitops.errors import Place, Refused
@@ -17,12 +17,10 @@ from gati_gitops.ledger.model import Entry, Ledger, Phase
 from gati_gitops.ledger.store import ledger_from
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.plan.naming import UnitId
-from gati_gitops.publish.objects import ObjectId, Overlaid, built, objects_in
+from gati_gitops.publish.compared import Comparing, Objects
+from gati_gitops.publish.objects import ObjectId, Overlaid
 from gati_gitops.tree import Changes, Snapshot
 from gati_gitops.yamlio.goyaml_read import GoYamlError, decode, read_config
-
-EXACT = 200
-"""So many folders are built to see what a patch changes; in more, every other patch is a change."""
 
 _STATE = frozenset(("unit.yaml", "rollout.yaml"))
 
@@ -77,18 +75,6 @@ _STEPS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
-    """Objects that come, change and go."""
-
-    added: tuple[ObjectId, ...] = ()
-    changed: tuple[ObjectId, ...] = ()
-    removed: tuple[ObjectId, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
-
-
 class Fate(StrEnum):
     """What happens to a unit as a whole."""
 
@@ -107,7 +93,7 @@ class UnitChange:
     cluster: str
     fate: Fate
     versions: tuple[VersionChange, ...] = ()
-    objects: Objects = Objects()
+    objects: Objects = field(default_factory=Objects)
     traffic: tuple[tuple[str, int], ...] = ()
     """Who serves requests that name no version, after it."""
     hold: str = ""
@@ -183,14 +169,14 @@ def change_set(
         if o.plan is not None and o.plan.environment == environment
     }
     now, then = Overlaid(before, changes), Overlaid(before)
-    compare = _Compare(then, now)
+    compare = Comparing(then, now)
     units: list[UnitChange] = []
     folders: list[FolderChange] = []
     for (cluster, namespace, name), files in sorted(_folders(environment, changes).items()):
         path = "/".join(
             part for part in ("overlays", environment, cluster, namespace, name) if part
         )
-        objects = compare.objects(path) if not files <= _STATE else Objects()
+        objects = compare.objects(path, files - _STATE) if not files <= _STATE else Objects()
         if name.startswith("_"):
             folders.append(FolderChange(cluster, namespace, objects))
         else:
@@ -248,28 +234,6 @@ def _unit(namespace: str, folder: str) -> UnitId:
 
 
 # -- objects -------------------------------------------------------------------------------------
-
-
-class _Compare:
-    """Compares folders: by what they are made from, and, where that may not tell, as built."""
-
-    def __init__(self, then: Overlaid, now: Overlaid) -> None:
-        self._then, self._now = then, now
-        self._builds = 0
-
-    def objects(self, folder: str) -> Objects:
-        old, new = objects_in(self._then, folder), objects_in(self._now, folder)
-        changed = {key for key in old.keys() & new.keys() if old[key] != new[key]}
-        # a patch may say what was so anyway
-        if self._builds < EXACT and any(len(old[key]) + len(new[key]) > 2 for key in changed):
-            self._builds += 1
-            texts = [built(files, folder) for files in (self._then, self._now)]
-            changed = {key for key in changed if texts[0].get(key) != texts[1].get(key)}
-        return Objects(
-            tuple(sorted(new.keys() - old.keys())),
-            tuple(sorted(changed)),
-            tuple(sorted(old.keys() - new.keys())),
-        )
 
 
 def _moved(

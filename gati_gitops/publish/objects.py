@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from gati_gitops.render import FileSystem, RenderError, render
@@ -85,6 +86,21 @@ def objects_in(files: FileSystem, folder: str) -> Fingerprints:
         return _read_off(files, folder)
     except Unusual:
         return built(files, folder)
+
+
+def objects_of(files: FileSystem, folder: str, names: AbstractSet[str]) -> Fingerprints | None:
+    """Those that some files of a folder bring; None if that can't be told by these alone."""
+    try:
+        sections = _sections(_text(files, f"{folder}/kustomization.yaml"))
+        brought = names & set(_items(sections.get("resources", "")))
+        found: Fingerprints = {}
+        for name in brought:
+            found |= {key: (text,) for key, text in _documents(_text(files, f"{folder}/{name}"))}
+        patched = {_identity(patch) for patch in _patches(sections.get("patches", ""))}
+        pulls = sections.get("images") and any("image: " in text for (text,) in found.values())
+    except Unusual:
+        return None
+    return None if pulls or patched & found.keys() else found
 
 
 def built(files: FileSystem, folder: str) -> Fingerprints:

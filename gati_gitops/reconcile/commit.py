@@ -131,7 +131,8 @@ class _Making:
             self._put(Step(env, changes, changed, message(changed, origin)), None)
 
     def make(self, batch: Batch) -> None:
-        output = Output(self.last)
+        # what nothing was written over yet was read already
+        output = Output(self.last) if self.steps else self.scene.output
         fenced = self._fenced(output, batch)
         made = self._made(output, batch)
         if made is None:
