@@ -104,7 +104,6 @@ class Asked:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Asked:
         """Understand the options. Raises UsageError."""
-        from gati_gitops.reconcile.fence import OWNER
         from gati_gitops.reconcile.places import Narrowing
 
         explain = given["explain"] or ""
@@ -127,7 +126,7 @@ class Asked:
             dict(_pair(text) for text in given["prometheus"]),
             Path(given["record"]) if given["record"] else None,
             Path(given["replay"]) if given["replay"] else None,
-            given["owner"] or OWNER,
+            given["owner"] or _installed(given),
             given["take_over"],
             given["sign"] or given["require_signed"],
             given["require_signed"],
@@ -149,6 +148,15 @@ class Asked:
         own = signer(os.environ, required=True)
         assert own is not None
         return trust_of(own)
+
+
+def _installed(given: Mapping[str, Any]) -> str:
+    """What a job is called that nobody gave a name: as what only its installation has."""
+    from gati_gitops.reconcile.fence import OWNER
+
+    text = given["clocks"] or ""
+    start = next((start for start in CONFIG_MAP if text.startswith(start)), "")
+    return given.get("lease") or (text.removeprefix(start) if start else "") or OWNER
 
 
 def _seconds(option: str, text: str) -> float:
