@@ -1,0 +1,198 @@
+"""Every guard alone stands between a unit and harm: with it nothing happens, without it it would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gati_gitops.decide import before_traffic, called, still_needed, unproved
+from gati_gitops.decide.around import Around
+from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute, Missing
+from gati_gitops.decide.verdict import Verdict
+from gati_gitops.plan.model import Scaling
+from tests.decide.test_leaving import GAPS, left
+from tests.decide.worlds import (
+    START,
+    World,
+    canary,
+    draining,
+    name_of,
+    planned,
+    rules,
+    with_live,
+    with_telemetry,
+    with_workload,
+)
+
+HARM = frozenset((Verdict.ADVANCE, Verdict.ACTIVATE, Verdict.PARK, Verdict.ROLLBACK))
+HASTY = rules(decommission={"rollbackFor": "1s", "idleFor": "1s"})
+
+
+def leaving(fault=None, *, judged_by=HASTY, **around):
+    world = left(judged_by=judged_by, **around)
+    for _ in range(4):
+        world.look(60)
+    world.bend = fault or world.bend
+    return world
+
+
+def calling(pods=True, edge=True):
+    """One request a look, seen by one witness only."""
+
+    def more(series):
+        values = tuple(v + n for n, v in enumerate(series.values))
+        return replace(series, values=values)
+
+    def changed(told):
+        found = {n: replace(p, requests=tuple(map(more, p.requests))) for n, p in told.pods.items()}
+        at_edge = replace(told.edge, requests=tuple(map(more, told.edge.requests)))
+        return replace(told, pods=found if pods else told.pods, edge=at_edge if edge else told.edge)
+
+    return with_telemetry("v1", changed)
+
+
+def busy(pods=True):
+    def changed(told):
+        def one(series):
+            return replace(series, values=(1.0,) * len(series.values))
+
+        if pods:
+            found = {n: replace(p, in_flight=one(p.in_flight)) for n, p in told.pods.items()}
+            return replace(told, pods=found)
+        return replace(told, edge=replace(told.edge, active=tuple(map(one, told.edge.active))))
+
+    return with_telemetry("v1", changed)
+
+
+def uncounted(told):
+    pods = {n: replace(p, in_flight=None) for n, p in told.pods.items()}
+    missing = Missing(Gap.UNSUPPORTED, "nothing counts them")
+    return replace(told, pods=pods, edge=replace(told.edge, active=missing))
+
+
+def mute(*, pods=False, edge=False):
+    def changed(told):
+        silent = {n: replace(p, requests=()) for n, p in told.pods.items()}
+        return replace(
+            told,
+            pods=silent if pods else told.pods,
+            edge=replace(told.edge, requests=()) if edge else told.edge,
+        )
+
+    return lambda seen: with_telemetry("v2", changed)(with_telemetry("v1", changed)(seen))
+
+
+def asleep():
+    place = draining()
+    scaling = Scaling("keda", min=0, max=4)
+    versions = tuple(planned(v.id, gone=v.gone, scaling=scaling) for v in place.plan.versions)
+    world = left(replace(place, plan=replace(place.plan, versions=versions)), HASTY)
+    while not world.clock.of("v1", "d-v1").passes:
+        world.look()
+    return world.say("v1", pods=0)
+
+
+def listed():
+    place = draining()
+    versions = tuple(replace(v, gone=False) for v in place.plan.versions)
+    plan = replace(place.plan, versions=versions)
+    judged_by = rules(decommission={"rollbackFor": "1s", "idleFor": "6h"})
+    return left(replace(place, plan=plan), judged_by)
+
+
+def named():
+    world = leaving(judged_by=rules(decommission={"rollbackFor": "1s", "idleFor": "6h"}))
+    world.serving["v1"].counts["exact"] += 1
+    return world
+
+
+def stepping(fault=None, weight=10, **around):
+    world = World(canary(weight)).traffic(v1=54, v2=6 if weight else 0)
+    world.bend = fault or world.bend
+    world.around = Around(**around)
+    return world
+
+
+def starting(fault):
+    return stepping(fault, weight=0)
+
+
+def failing():
+    world = stepping(with_workload("v1", ready=0, ready_endpoints=0))
+    return world.say("v2", failing=0.5)
+
+
+HALF = LiveRoute({name_of("v1"): 100}, current=False, why="not accepted")
+SCENES = {
+    (called, "requests_were_counted"): lambda: leaving(calling(edge=False)),
+    (called, "requests_are_open"): lambda: leaving(busy()),
+    (called, "gateway_counted_requests"): lambda: leaving(calling(pods=False)),
+    (called, "gateway_has_open_requests"): lambda: leaving(busy(pods=False)),
+    (called, "gateway_counts_nothing"): lambda: leaving(
+        with_telemetry("v1", lambda t: replace(t, edge=Missing(Gap.UNSUPPORTED, "none")))
+    ),
+    (called, "open_requests_are_unknown"): lambda: leaving(with_telemetry("v1", uncounted)),
+    (unproved, "metrics_are_missing"): lambda: leaving(GAPS["no metrics"]),
+    (unproved, "look_is_too_short"): lambda: leaving(GAPS["a short look"]),
+    (unproved, "cluster_look_is_old"): lambda: leaving(GAPS["an old look at the cluster"]),
+    (unproved, "state_is_too_young"): lambda: leaving(GAPS["another route"]),
+    (unproved, "pods_changed"): lambda: leaving(GAPS["a pod that is not ready"]),
+    (unproved, "outage_is_too_young"): asleep,
+    (unproved, "pods_are_unread"): lambda: leaving(GAPS["a scrape that failed"]),
+    (unproved, "counters_are_unread"): lambda: leaving(GAPS["a counter that vanished"]),
+    (unproved, "gauges_are_unread"): lambda: leaving(GAPS["a gauge that vanished"]),
+    (unproved, "gateway_is_unread"): lambda: leaving(GAPS["a gateway that is not scraped"]),
+    (unproved, "names_are_unproved"): lambda: leaving(mute(pods=True)),
+    (unproved, "gateway_names_are_unproved"): lambda: leaving(mute(edge=True)),
+    (still_needed, "it_is_the_way_back"): lambda: leaving(judged_by=rules()),
+    (still_needed, "somebody_named_it"): named,
+    (still_needed, "specs_have_it"): listed,
+    (still_needed, "somebody_refers_to_it"): lambda: leaving(GAPS["a route elsewhere"]),
+    (still_needed, "nobody_else_serves"): lambda: leaving(GAPS["a successor that is not ready"]),
+    (still_needed, "successor_is_in_doubt"): lambda: leaving(judged={("v2", "d-v2"): "prod/west"}),
+    (before_traffic, "step_is_not_shown"): lambda: starting(with_live(route=HALF)),
+    (before_traffic, "pods_are_missing"): lambda: starting(with_workload("v2", ready=1)),
+    (before_traffic, "job_cannot_write"): lambda: stepping(cannot_write="no token"),
+    (before_traffic, "engine_does_not_sync"): lambda: stepping(
+        with_live(engine=Engine(EngineState.SUSPENDED))
+    ),
+    (before_traffic, "stable_cannot_carry"): lambda: stepping(
+        with_workload("v1", ready=0, ready_endpoints=0)
+    ),
+    (before_traffic, "evidence_is_old"): lambda: stepping(with_live(at=START - 600)),
+    (before_traffic, "nobody_could_take_it"): failing,
+}
+IDS = [f"{module.__name__.rpartition('.')[2]}.{name}" for module, name in SCENES]
+
+
+LOOKS = {"outage_is_too_young": 4, "pods_are_missing": 8}
+"""Minutes for which a guard stands; others stand for ever."""
+
+
+def harm(guard):
+    """The first thing that happens in a quarter of an hour, if it is harm."""
+    world = SCENES[guard]()
+    for _ in range(LOOKS.get(guard[1], 15)):
+        made = world.look(60)
+        if made.verdict in HARM:
+            return made.verdict
+    return None
+
+
+def test_every_guard_has_a_scene():
+    guards = {
+        called: (*called.CALLS, *called.NEVER),
+        unproved: unproved.GAPS,
+        still_needed: (*still_needed.BLOCKS, *still_needed.TIMES),
+        before_traffic: before_traffic.__all__,
+    }
+    wanted = {(module, name) for module, names in guards.items() for name in names}
+    assert set(SCENES) == wanted
+
+
+@pytest.mark.parametrize("guard", SCENES, ids=IDS)
+def test_a_guard_stands_alone(guard, monkeypatch):
+    assert harm(guard) is None
+    monkeypatch.setattr(*guard, lambda *_: "")
+    assert harm(guard) is not None
