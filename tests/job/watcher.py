@@ -33,8 +33,8 @@ class Watcher:
     """Its namespace."""
     units: str
     """A namespace with units."""
-    objects: list[dict[str, Any]]
-    """What it is compiled to."""
+    spec: dict[str, Any]
+    """What the project says."""
 
 
 def unique(name: str) -> str:
@@ -69,18 +69,15 @@ def watcher(kinds: Any) -> Iterator[Watcher]:
     for name in (home, units, engine):
         kinds.namespace(name)
     repository = "https://git.example.com/acme/deploy.git"
-    found = tree(
-        job=job(namespace=home),
-        sync={"repository": repository, "argocd": {"namespace": engine}},
-        monitoring={},
-    )
-    objects = list(render(MemoryFiles(found), f"overlays/prod/eu/{home}/_reconciler").objects())
-    for item in objects:
+    sync = {"repository": repository, "argocd": {"namespace": engine}}
+    spec: dict[str, Any] = {"job": job(namespace=home), "sync": sync, "monitoring": {}}
+    found = tree(**spec)
+    for item in render(MemoryFiles(found), f"overlays/prod/eu/{home}/_reconciler").objects():
         kinds.api.apply(item)
     path = f"/api/v1/namespaces/{home}/serviceaccounts/{NAME}/token"
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = kinds.api.request("POST", path, body)["status"]["token"]
     kube = Kube(Access(kubeconfig=str(kinds.config(f"{home}-watcher", token))))
     settled(kube, home)
-    yield Watcher(kinds, kube, home, units, objects)
+    yield Watcher(kinds, kube, home, units, spec)
     kube.close()
