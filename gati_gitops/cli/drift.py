@@ -101,6 +101,7 @@ def command(
     from gati_gitops.output import Output
     from gati_gitops.preview.mask import Mask
     from gati_gitops.publish.places import find_root, places
+    from gati_gitops.reconcile.drift.history import edited_plans
     from gati_gitops.reconcile.drift.run import see
 
     if (replay or git_only) and (record or (replay and git_only)):
@@ -123,7 +124,11 @@ def command(
         measured = _Measured(dict(_pair(text) for text in prometheus), not no_traffic)
         reached = _Reached(kubeconfig, contexts, git_only, replay, record)
         sights = _sights(stack, compiled, here, reached, measured)
-        seen = [see(before, *at, sights(at), Mask(key), _of(keys, found.units, at)) for at in here]
+        plans = edited_plans(tip, where, repository.deepen)
+        seen = [
+            see(before, *at, sights(at), Mask(key), _of(keys, found.units, at), plans)
+            for at in here
+        ]
         report = Report(repository.branch, tip.commit, tuple(one.drift for one in seen))
         _write(report, format, output)
         if fix:

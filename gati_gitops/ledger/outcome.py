@@ -98,8 +98,13 @@ def numbered(
     same_place = stored is not None and stored.plan.cluster == plan.cluster
     before = old.seq if old is not None and same_place else 0
     unit_yaml = dump_plan(plan)
-    key = sha256(unit_yaml + _decided(ledger).encode()).hexdigest()[:12]
+    key = decision_of(unit_yaml, ledger)
     return Outcome(plan, replace(ledger, seq=before + 1, key=key), objections, notes, unit_yaml)
+
+
+def decision_of(unit_yaml: bytes, ledger: Ledger) -> str:
+    """The key of a decision: what plan and ledger say together, without the ledger's number."""
+    return sha256(unit_yaml + _decided(ledger).encode()).hexdigest()[:12]
 
 
 def _remembering(plan: UnitPlan, wanted: UnitPlan | None) -> UnitPlan:

@@ -163,3 +163,71 @@ def test_it_is_narrowed(world, look):
 def test_what_is_not_there_is_said(world):
     for options in (("--unit", "shop/cat"), ("--env", "pord"), ("--cluster", "moon")):
         assert run(["drift", "--repo", str(world.output), "--git-only", *options]) == 2
+
+
+class TestPlans:
+    """A plan that people edit would ship what nobody published, by the next decision."""
+
+    def test_an_edited_plan_is_found_with_who_did_it(self, world, look):
+        edit = replaced(f"{CART}/unit.yaml", "ghcr.io/acme/cart:v2", "ghcr.io/acme/cart:hacked")
+        commit = world.by_hand(edit)
+        found = files(look(code=1))
+        assert found[f"{CART}/unit.yaml"] == (
+            "changed",
+            f"edited by Ada in {commit[:12]}: nobody published that",
+        )
+
+    def test_it_comes_back_as_it_was(self, world, look):
+        before = world.tree()
+        world.by_hand(replaced(f"{CART}/unit.yaml", "acme/cart:v2", "acme/cart:hacked"))
+        world.by_hand(replaced(f"{CART}/unit.yaml", "acme/cart:hacked", "acme/cart:worse"))
+        world.by_hand(replaced(f"{CART}/route.yaml", "weight: 90", "weight: 50"))
+        options = ["--git-only", "--fix", "revert"]
+        assert run(["drift", "--repo", str(world.output), *options]) == 1
+        assert world.tree() == before
+
+    def test_a_hold_that_a_person_wrote_accuses_nobody(self, world, look):
+        def hold(root):
+            file = root / CART / "rollout.yaml"
+            file.write_text(f"{file.read_text()}hold: slow\n")
+
+        world.by_hand(hold)
+        assert files(look(code=0)) == {}
+
+    def test_nor_does_a_step_of_ours_on_top_of_it(self, world, look):
+        def hold(root):
+            file = root / CART / "rollout.yaml"
+            file.write_text(f"{file.read_text()}hold: slow\n")
+
+        world.by_hand(hold)
+        world.act("release", "shop/cart")
+        world.by_hand(lambda root: (root / "README.md").write_text("hello\n"))
+        assert files(look(code=0)) == {}
+
+
+class TestEverything:
+    """Whatever was edited of ours comes back, to the byte."""
+
+    @pytest.mark.parametrize("where", ["base", "route", "namespace", "engine", "gone", "folder"])
+    def test_it_is_reverted(self, world, look, where, capsys):
+        before = world.tree()
+        (release,) = {
+            p.rpartition("/")[0] for p in before if p.startswith("base/shop/handler-users/")
+        }
+        edits = {
+            "base": replaced(f"{release}/deployment.yaml", "acme/users:v1", "acme/users:evil"),
+            "route": replaced(f"{CART}/route.yaml", "weight: 90", "weight: 50"),
+            "namespace": replaced(
+                "overlays/prod/eu/shop/kustomization.yaml", "- handler-cart\n", ""
+            ),
+            "engine": replaced("clusters/eu/shop.units.yaml", "selfHeal: true", "selfHeal: false"),
+            "gone": lambda root: (root / CART / "network.yaml").unlink(),
+            "folder": lambda root: [path.unlink() for path in (root / release).iterdir()],
+        }
+        world.by_hand(edits[where])
+        assert look(code=1)["drifted"]
+        options = ["--git-only", "--fix", "revert"]
+        assert run(["drift", "--repo", str(world.output), *options]) == 1
+        capsys.readouterr()
+        assert world.tree() == before
+        assert files(look(code=0)) == {}

@@ -9,32 +9,20 @@ Git states is compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gati_gitops.decide.drift.owners import (
-    ARGOCD,
-    Entry,
-    Fields,
-    Who,
-    Written,
-    entries,
-    has_keys,
-    is_engine,
-    keys_of,
-)
+from gati_gitops.decide.drift.owners import ARGOCD, Entry, Who, Written, entries, is_engine
+from gati_gitops.decide.drift.unstated import ABSENT, METADATA, beyond, by_key, follow
 from gati_gitops.decide.drift.values import as_stored, same_value, says_nothing
 from gati_gitops.preview.model import Keyed, Op, Path, show_path
 from gati_gitops.render.openapi import builtin
 
 Object = dict[str, Any]
-_ABSENT: Any = object()
 _HEAD = ("apiVersion", "kind", "status")
 _IN_ORDER = frozenset(("env", "initContainers"))
 """Lists with keys whose order means something all the same."""
-_METADATA = ("labels", "annotations")
 _THEIRS = (
     "argocd.argoproj.io/",
     "autoscaling.alpha.kubernetes.io/",
@@ -110,7 +98,7 @@ class _Compared:
     ) -> Iterator[FieldDrift]:
         if git is None:
             return
-        if live is _ABSENT or live is None:
+        if live is ABSENT or live is None:
             if not says_nothing(path, git):
                 yield FieldDrift(path, Op.REMOVE, git, who=written.who)
         elif isinstance(git, dict) and isinstance(live, dict):
@@ -131,9 +119,9 @@ class _Compared:
     ) -> Iterator[FieldDrift]:
         for name, value in git.items():
             below = known.get(name) or known.get("*")
-            here = live.get(name, _ABSENT)
-            if value == here and type(value) is type(here) and not isinstance(value, (dict, list)):
-                continue  # most of all fields
+            here = live.get(name, ABSENT)
+            if type(value) is type(here) and value == here:
+                continue  # most of all fields, and most of what holds them
             deeper = written.down(name)
             yield from self._value((*path, name), value, here, below, deeper)
 
@@ -168,8 +156,8 @@ class _Compared:
         """``shared``: others may have elements of their own in it."""
         for key, element in git.items():
             here = (*path, Keyed(tuple(zip(names, key, strict=True))))
-            found = live.get(key, _ABSENT)
-            deeper = written.down("", found) if found is not _ABSENT else written
+            found = live.get(key, ABSENT)
+            deeper = written.down("", found) if found is not ABSENT else written
             yield from self._value(here, element, found, known, deeper)
         if not shared:
             for key, element in live.items():
@@ -209,88 +197,18 @@ class _Compared:
         mine = is_engine(entry.who, self.engine)
         if not mine and not entry.who.is_person:
             return
-        for path, op, git_value, live_value in _beyond(entry.fields, git, live, (), deep=not mine):
+        for path, op, git_value, live_value in beyond(entry.fields, git, live, (), deep=not mine):
             if self._is_note(path):
                 continue
-            who = _follow(written, live, path).who
+            who = follow(written, live, path).who
             yield FieldDrift(path, op, git_value, live_value, who, left_over=mine)
 
     def _is_note(self, path: Path) -> bool:
         if path == ("spec", "replicas"):
             return self.scaled
-        if len(path) >= 3 and path[-2] in _METADATA and path[-3] == "metadata":
+        if len(path) >= 3 and path[-2] in METADATA and path[-3] == "metadata":
             return str(path[-1]).startswith(_THEIRS)
         return False
-
-
-def _beyond(
-    fields: Fields, git: Any, live: Any, path: Path, *, deep: bool
-) -> Iterator[tuple[Path, Op, Any, Any]]:
-    """What one manager wrote and Git does not state.
-
-    ``deep``: also what it added within a value that is written as a whole, such as a list without
-    keys; there nobody else can have added it.
-    """
-    if not fields:
-        if deep and isinstance(git, (dict, list)):
-            yield from _inside(path, git, live)
-        return
-    for key, below in fields.items():
-        if key == ".":
-            continue
-        here, in_git, in_live = _step(key, git, live)
-        if in_live is _ABSENT or here is None:
-            continue
-        # a map of labels is nobody's as a whole, whoever began it
-        whole = not below or ("." in below and here not in _METADATA)
-        if in_git is _ABSENT and (whole or not isinstance(in_live, dict)):
-            if not says_nothing((*path, here), in_live):
-                yield (*path, here), Op.ADD, None, in_live
-        else:
-            inside = {} if in_git is _ABSENT else in_git
-            yield from _beyond(below, inside, in_live, (*path, here), deep=deep)
-
-
-def _step(key: str, git: Any, live: Any) -> tuple[Any, Any, Any]:
-    """Where a key of managed fields leads to, in the path, in Git's value and in the live one."""
-    if key.startswith("f:"):
-        name = key[2:]
-        return name, _get(git, name), _get(live, name)
-    if key.startswith("k:") and isinstance(live, list):
-        keys = keys_of(key)
-        found = next((e for e in live if isinstance(e, dict) and has_keys(e, keys)), _ABSENT)
-        said = [e for e in git if isinstance(e, dict)] if isinstance(git, list) else []
-        ours = next((e for e in said if _is_like(e, keys)), _ABSENT)
-        return Keyed(tuple(keys.items())), ours, found
-    if key.startswith("v:") and isinstance(live, list):
-        value = next((e for e in live if f"v:{_json(e)}" == key), _ABSENT)
-        known = isinstance(git, list) and value in git
-        return value, value if known else _ABSENT, value
-    return None, _ABSENT, _ABSENT
-
-
-def _is_like(element: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
-    """Whether an element of Git may be the one: it may leave keys out that have a default."""
-    said = [name for name in keys if name in element]
-    return bool(said) and all(element[name] == keys[name] for name in said)
-
-
-def _inside(path: Path, git: Any, live: Any) -> Iterator[tuple[Path, Op, Any, Any]]:
-    """What is added somewhere in a value."""
-    if isinstance(git, dict) and isinstance(live, dict):
-        for name, value in live.items():
-            if name in git:
-                yield from _inside((*path, name), git[name], value)
-            elif not says_nothing((*path, name), value):
-                yield (*path, name), Op.ADD, None, value
-    elif isinstance(git, list) and isinstance(live, list):
-        one, two = by_key(git, ("name",)), by_key(live, ("name",))
-        if one is not None and two is not None:
-            for key in one.keys() & two.keys():
-                yield from _inside((*path, Keyed((("name", key[0]),))), one[key], two[key])
-        elif len(git) == len(live):
-            for index, pair in enumerate(zip(git, live, strict=True)):
-                yield from _inside((*path, index), *pair)
 
 
 # -- helpers -------------------------------------------------------------------------------------
@@ -300,20 +218,7 @@ def _body(item: Object) -> Object:
     """An object without its head, its status and what the server keeps about it."""
     metadata = item.get("metadata") or {}
     rest = {name: value for name, value in item.items() if name not in (*_HEAD, "metadata")}
-    return {"metadata": {k: metadata[k] for k in _METADATA if k in metadata}, **rest}
-
-
-def by_key(elements: list[Any], names: Sequence[str]) -> dict[tuple[Any, ...], Any] | None:
-    """Elements by their keys; None where one has none, or two have the same."""
-    found: dict[tuple[Any, ...], Any] = {}
-    for element in elements:
-        if not names or not isinstance(element, dict):
-            return None
-        key = tuple(element.get(name) for name in names)
-        if all(value is None for value in key) or any(isinstance(v, (dict, list)) for v in key):
-            return None
-        found[key] = element
-    return found if len(found) == len(elements) else None
+    return {"metadata": {k: metadata[k] for k in METADATA if k in metadata}, **rest}
 
 
 def _by_scaler(who: Sequence[Who]) -> bool:
@@ -321,33 +226,9 @@ def _by_scaler(who: Sequence[Who]) -> bool:
     return who[0].subresource == "scale" and not who[0].is_person
 
 
-def _follow(written: Written, live: Any, path: Path) -> Written:
-    for step in path:
-        if isinstance(step, Keyed):
-            keys = dict(step.keys)
-            elements = live if isinstance(live, list) else []
-            live = next((e for e in elements if isinstance(e, dict) and has_keys(e, keys)), None)
-            written = written.down("", live)
-        elif isinstance(step, int):
-            live = live[step] if isinstance(live, list) and step < len(live) else None
-            written = written.down("", live)
-        else:
-            live = _get(live, step) if isinstance(live, dict) else None
-            written = written.down(step)
-    return written
-
-
 def _covers(above: Path, path: Path) -> bool:
     return path[: len(above)] == above
 
 
-def _get(value: Any, name: str) -> Any:
-    return value.get(name, _ABSENT) if isinstance(value, dict) else _ABSENT
-
-
 def _words(key: tuple[Any, ...]) -> str:
     return ", ".join(str(value) for value in key if value is not None)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))

@@ -7,18 +7,22 @@ specs say; that is what ``verify`` is for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gati_gitops.compiler.stored import Where, around, unit_changes
 from gati_gitops.decide.drift.model import FileDrift, What
 from gati_gitops.emit.release import release_path, unspoilt
 from gati_gitops.errors import Refused
-from gati_gitops.ledger.outcome import Outcome
+from gati_gitops.ledger.model import Ledger
+from gati_gitops.ledger.outcome import Outcome, decision_of
 from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.output import Output
 from gati_gitops.plan.model import UnitPlan
 from gati_gitops.tree import Changes, is_ours
 
+_KEY = re.compile(r"[0-9a-f]{12}")
+"""What a compile or a decision writes; a ledger that was taken back by hand has another."""
 _DELETED = "its ledger was deleted; the unit counts as held"
 _FOREIGN = "nobody of us made it"
 _SPOILT = "a release folder is not what its name says"
@@ -46,6 +50,23 @@ def as_decided(output: Output, where: Where) -> Changes:
     if stored is None:
         return {}
     return unit_changes(output, where, Outcome(stored.plan, stored.ledger or recovered(stored)))
+
+
+def suspect(output: Output, where: Where) -> Ledger | None:
+    """The ledger of a unit that was not decided on the plan beside it; None if it was.
+
+    A ledger's key is made of both. People may write in ledgers, so a key that does not fit proves
+    nothing yet: who wrote the plan last does.
+    """
+    try:
+        stored = output.unit(*where)
+    except Refused:
+        return None
+    if stored is None or stored.ledger is None or not _KEY.fullmatch(stored.ledger.key):
+        return None
+    plan = output.read(f"{folder_of(where)}/unit.yaml") or b""
+    fits = decision_of(plan, stored.ledger) == stored.ledger.key
+    return None if fits else stored.ledger
 
 
 def around_files(output: Output, env: str, cluster: str) -> tuple[FileDrift, ...]:

@@ -67,10 +67,13 @@ class GitSide:
 
 
 def read_git(
-    before: Snapshot, env: str, cluster: str, keys: Iterable[UnitKey] | None = None
+    before: Snapshot,
+    output: Output,
+    env: str,
+    cluster: str,
+    keys: Iterable[UnitKey] | None = None,
 ) -> GitSide:
     """Read and build what Git has of a cluster; of some units only, if they are named."""
-    output = Output(before)
     reading = _Reading(before, output, env, cluster)
     wanted = sorted(keys) if keys is not None else output.keys(env, cluster)
     for key in wanted:

@@ -9,7 +9,14 @@ from typing import Any, Protocol
 from gati_gitops import __version__
 from gati_gitops.decide.absorb import ANNOTATION
 from gati_gitops.decide.drift import files as repository_files
-from gati_gitops.decide.drift.model import FileDrift, ObjectDrift, PlaceDrift, Split, UnitDrift
+from gati_gitops.decide.drift.model import (
+    FileDrift,
+    ObjectDrift,
+    PlaceDrift,
+    Split,
+    UnitDrift,
+    What,
+)
 from gati_gitops.decide.drift.objects import Comparing, extra, unit_of
 from gati_gitops.decide.drift.owners import entries
 from gati_gitops.decide.drift.traffic import split_of, written_at
@@ -23,6 +30,7 @@ from gati_gitops.preview.mask import Mask
 from gati_gitops.preview.model import ObjectId
 from gati_gitops.publish.places import unit_id
 from gati_gitops.reconcile.drift.git import GitSide, read_git
+from gati_gitops.reconcile.drift.history import Edited, Plans
 from gati_gitops.reconcile.drift.look import Looked, Objects, look
 from gati_gitops.report.clean import safe
 from gati_gitops.spec.drift import DriftPolicy
@@ -58,6 +66,8 @@ class Seen:
     git: GitSide
     routes: Mapping[UnitKey, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     """Live route objects of units."""
+    plans: Mapping[UnitKey, Edited] = field(default_factory=dict)
+    """Plans that people edited."""
 
 
 def see(
@@ -67,18 +77,20 @@ def see(
     sight: Sight,
     mask: Mask,
     keys: Sequence[UnitKey] | None = None,
+    plans: Plans = lambda _: {},
 ) -> Seen:
     """Everything, or some units, on one cluster."""
     output = Output(before)
-    git = read_git(before, env, cluster, keys)
+    git = read_git(before, output, env, cluster, keys)
     policy: DriftPolicy = output.settings(env).get("drift", "report")
     place = PlaceDrift(env, cluster, policy)
-    seen = _Seeing(output, git, place, sight)
-    place = seen.of_repository()
+    seeing = _Seeing(output, git, place, sight)
+    edited = seeing.edited(plans)
+    place = seeing.of_repository(edited)
     if sight.objects is None:
-        return Seen(place, git)
+        return Seen(place, git, plans=edited)
     looked = look(sight.objects, git, Comparing(git.engine, mask, git.scaled()))
-    return seen.of_cluster(place, looked)
+    return replace(seeing.of_cluster(place, looked), plans=edited)
 
 
 @dataclass(slots=True)
@@ -90,7 +102,19 @@ class _Seeing:
 
     # -- the repository ----------------------------------------------------------------------------
 
-    def of_repository(self) -> PlaceDrift:
+    def edited(self, plans: Plans) -> dict[UnitKey, Edited]:
+        """Plans that are not those that their ledgers were decided on."""
+        suspects: dict[str, Ledger] = {}
+        paths: dict[str, UnitKey] = {}
+        for key in self.git.units:
+            where = (self.place.environment, self.place.cluster, key)
+            ledger = repository_files.suspect(self.output, where)
+            if ledger is not None:
+                path = f"{repository_files.folder_of(where)}/unit.yaml"
+                suspects[path], paths[path] = ledger, key
+        return {paths[path]: found for path, found in plans(suspects).items()}
+
+    def of_repository(self, edited: Mapping[UnitKey, Edited]) -> PlaceDrift:
         """The place with what was edited by hand in Git."""
         place, git = self.place, self.git
         units = []
@@ -107,6 +131,10 @@ class _Seeing:
             if stored is None or stored.plan.source not in unjudged:
                 where = (place.environment, place.cluster, key)
                 found |= {f.path: f for f in repository_files.unit_files(self.output, where)}
+            if key in edited:
+                where = (place.environment, place.cluster, key)
+                path = f"{repository_files.folder_of(where)}/unit.yaml"
+                found[path] = FileDrift(path, What.CHANGED, edited[key].words)
             held = _ledger(stored).hold if stored is not None else ""
             files = tuple(found[path] for path in sorted(found))
             units.append(UnitDrift(unit_id(key), files=files, held=held))
