@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from gati_gitops.decide.clocks import Tally, VersionClock
-from gati_gitops.decide.observation import Gap, Missing
+from gati_gitops.decide.observation import EdgeSeries, Gap, Missing
 from gati_gitops.decide.rules import Rules
 from gati_gitops.decide.stats import RARER, least, most, proves_more
 from gati_gitops.decide.traffic import added, stretch
@@ -45,7 +45,12 @@ class Check:
 def check(unit: Unit, sight: Sight, clock: VersionClock, beside: Sight | None) -> Check:
     """Judge a version by all requests of its step; ``beside``: the version to compare it with."""
     clock, missing = _counted(unit, sight, clock, beside)
-    facts = _facts(unit.rules, clock, beside)
+    said = sight.telemetry
+    # probes and whoever goes past the gateway are no proof of what its share of the traffic does
+    sure = clock.tally.requests - clock.tally.born
+    if not isinstance(said, Missing) and isinstance(said.edge, EdgeSeries):
+        sure = min(sure, clock.tally.edge)
+    facts = _facts(unit.rules, clock, beside, sure)
     # between two checks more is counted, and no check counts twice
     due = unit.now - clock.checked >= EARLY * unit.rules.interval
     if missing is not None:
@@ -53,7 +58,7 @@ def check(unit: Unit, sight: Sight, clock: VersionClock, beside: Sight | None) -
         facts += (Fact("metrics", str(missing), "all of them", ok=False, source=missing.source),)
         why = str(missing)
     else:
-        outcome, why = _outcome(unit.rules, clock, beside, facts)
+        outcome, why = _outcome(unit.rules, clock, facts, sure)
     return Check(outcome, why, facts, _checked(clock, outcome, unit.now) if due else clock)
 
 
@@ -128,7 +133,7 @@ def _passed_over(tally: Tally, until: float, *, torn: bool) -> Tally:
 
 
 def _outcome(
-    rules: Rules, clock: VersionClock, beside: Sight | None, facts: tuple[Fact, ...]
+    rules: Rules, clock: VersionClock, facts: tuple[Fact, ...], sure: int
 ) -> tuple[Outcome, str]:
     tally, recent = clock.tally, clock.recent
     for name, wrong, total, limit in _shares(rules, tally):
@@ -140,8 +145,10 @@ def _outcome(
                 f"{worst[0]} of {some(worst[1], 'request')} {name},"
                 f" at least {percent(least(*worst))} (wanted <= {percent(limit)})"
             )
-    if tally.requests - tally.born < rules.min_requests:
-        short = f"{some(tally.requests - tally.born, 'request')} of {rules.min_requests}"
+    if sure < rules.min_requests:
+        short = f"{some(sure, 'request')} of {rules.min_requests}"
+        if tally.requests - tally.born >= rules.min_requests:
+            short += f" by the gateway's count, {tally.requests} by the pods' own"
         return Outcome.TOO_FEW, short
     bad = next((fact for fact in facts if fact.ok is False), None)
     if bad is not None:
@@ -158,14 +165,14 @@ def _shares(rules: Rules, tally: Tally) -> tuple[tuple[str, int, int, float], ..
     )
 
 
-def _facts(rules: Rules, clock: VersionClock, beside: Sight | None) -> tuple[Fact, ...]:
+def _facts(rules: Rules, clock: VersionClock, beside: Sight | None, sure: int) -> tuple[Fact, ...]:
     tally = clock.tally
-    sure = tally.requests - tally.born
+    own = tally.requests - tally.born
     covered = tally.until - tally.since if tally.since else 0.0
     found = [
         Fact("requests", str(sure), f">= {rules.min_requests}", ok=sure >= rules.min_requests),
         Fact("measured for", span(covered), f">= {span(rules.step_for)}"),
-        _share("failed", tally.failures, max(sure, tally.failures), rules.max_errors),
+        _share("failed", tally.failures, max(own, tally.failures), rules.max_errors),
         _slow(rules, tally),
     ]
     if tally.edge:

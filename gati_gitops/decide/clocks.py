@@ -79,6 +79,8 @@ class VersionClock(NamedTuple):
     """When the last of them was."""
     pinned: float = 0.0
     """When somebody last named it."""
+    left: float = 0.0
+    """Since when only those who name it can call it, by the metric source's clock."""
     marked: float = 0.0
     """When what its counters stood at was last written down, by the metric source's clock."""
     pods_total: float = -1.0

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from enum import Enum
 
+from gati_gitops.decide import called
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.counters import Uncountable, alike
-from gati_gitops.decide.look import told, total
+from gati_gitops.decide.look import begin, told, total
 from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Series, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 
@@ -34,11 +35,15 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     if said is None or not clock.shown:
         return clock
     pods, edge = _in_pods(sight, said, clock), _at_the_edge(said, clock)
+    if (not clock.marked or pods is Witness.LOST) and _is_called(unit, sight, said, clock):
+        # what cannot be held against the last look can still be seen in this one
+        return _marked(said, clock._replace(pinned=unit.now, owed=0.0), pods=True, edge=True)
     if not clock.marked:
         # from the first scrape on that shows nothing of the traffic it had before
         if said.window.at - said.window.scrape < clock.shown:
             return clock
-        return _marked(said, clock._replace(owed=_open(said)), pods=True, edge=True)
+        begun = clock._replace(owed=_open(said), left=clock.left or said.window.at)
+        return _marked(said, begun, pods=True, edge=True)
     numbers = [one for one in (pods, edge) if isinstance(one, float)]
     if not numbers:
         if Witness.BLIND in (pods, edge):
@@ -52,6 +57,14 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     else:
         clock = clock._replace(owed=clock.owed - came)
     return _marked(said, clock, pods=pods is not Witness.BLIND, edge=edge is not Witness.BLIND)
+
+
+def _is_called(unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock) -> bool:
+    """Whether this look alone shows a call, and all of it lies where every call is by name."""
+    if not clock.left or begin(unit, said) < clock.left:
+        return False
+    seen = called.requests_were_counted(unit, sight), called.gateway_counted_requests(unit, sight)
+    return any(seen)
 
 
 def _marked(said: Telemetry, clock: VersionClock, *, pods: bool, edge: bool) -> VersionClock:

@@ -80,7 +80,11 @@ def _unbroken(
     if unread or not clock.shown:
         return clock._replace(quiet=0.0, marked=said.window.at)
     hole = said.window.at - longest > clock.marked
-    return clock._replace(quiet=unit.now if hole or not before else before, marked=said.window.at)
+    return clock._replace(
+        quiet=unit.now if hole or not before else before,
+        marked=said.window.at,
+        left=clock.left or said.window.at,
+    )
 
 
 def _stays(unit: Unit, sight: Sight, clock: VersionClock) -> str:

@@ -45,6 +45,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
             passes=0,
             passed=0.0,
             pinned=now if lost else clock.pinned,
+            left=clock.left if clock.phase in LEAVING and sight.phase in LEAVING else 0.0,
             marked=0.0,
             pods_total=-1.0,
             edge_total=-1.0,
