@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
 from gati_gitops.decide.ready import unready
-from gati_gitops.decide.shown import route_differs, version_differs
+from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.words import some, span
 
@@ -23,7 +23,7 @@ SCRAPE = 15.0
 
 def step_is_not_shown(unit: Unit, sight: Sight) -> str:
     """The cluster must show the step that the ledger has before there is a next one."""
-    return route_differs(unit) or version_differs(unit, sight)
+    return unit.differs or version_differs(unit, sight)
 
 
 def pods_are_missing(unit: Unit, sight: Sight) -> str:

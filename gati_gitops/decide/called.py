@@ -46,7 +46,8 @@ def gateway_counted_requests(unit: Unit, sight: Sight) -> str:
     said = told(sight)
     if said is None or isinstance(said.edge, Missing):
         return ""
-    return "the gateway counted requests" if edge_moved(said.edge, begin(unit, said)) else ""
+    called = edge_moved(said, said.edge, begin(unit, said))
+    return "the gateway counted requests" if called else ""
 
 
 def gateway_has_open_requests(unit: Unit, sight: Sight) -> str:

@@ -31,9 +31,14 @@ def rolling(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         return Judged(Verdict.WAIT, f"{sight.id} waits for the cluster: {why}", clock, rolling=True)
     if unit.around.standby:
         return _following(unit, sight, clock)
-    if sight.phase is Phase.STARTING or unit.rules.strategy == "direct":
+    if sight.phase is Phase.STARTING or unit.rules.strategy == "direct" or _is_whole(unit):
         return _starting(unit, sight, clock)
     return _stepping(unit, sight, clock)
+
+
+def _is_whole(unit: Unit) -> bool:
+    """A module has no route that could split: its callers go over to a version all at once."""
+    return unit.plan.route is None
 
 
 # -- at weight 0 ----------------------------------------------------------------------------------
@@ -55,7 +60,8 @@ def _starting(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
             return Judged(
                 Verdict.WAIT, f"{sight.id} is ready: {found.why}", clock, facts, rolling=True
             )
-    patience = unit.rules.step_for if unit.rules.strategy == "blue-green" else 0.0
+    at_once = unit.rules.strategy == "blue-green" or _is_whole(unit)
+    patience = unit.rules.step_for if at_once and unit.rules.strategy != "direct" else 0.0
     if clock.ready and unit.now - clock.ready < patience:
         why = f"ready for {span(unit.now - clock.ready)} of {span(patience)}"
         return Judged(Verdict.WAIT, f"{sight.id} is {why}", clock, facts, rolling=True)
@@ -168,7 +174,8 @@ def onward(
     """The next step, if nothing stands in its way and there would be a way back."""
     entry = sight.entry
     active = unit.beside(sight)
-    weight, after = (100, 100) if last or active is None else _next(unit, entry.weight)
+    whole = last or active is None or _is_whole(unit)
+    weight, after = (100, 100) if whole else _next(unit, entry.weight)
     if against := _against(unit, sight):
         reason = f"{why}; it stays there: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)

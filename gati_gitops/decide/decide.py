@@ -106,7 +106,7 @@ def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
         replace(sight, clock=ticked(unit, sight, same=same, away=away, route=route))
         for sight in unit.sights
     )
-    return replace(unit, sights=sights)
+    return replace(unit, sights=sights, differs=route)
 
 
 def _blind(live: Missing, clock: UnitClock) -> tuple[Decision, UnitClock]:
@@ -153,7 +153,7 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
 
 def _facts(unit: Unit) -> tuple[Fact, ...]:
     """What holds for the unit as a whole."""
-    engine, route = unit.live.engine, route_differs(unit)
+    engine, route = unit.live.engine, unit.differs
     state = (
         f"{engine.state} {engine.revision}".strip() if isinstance(engine, Engine) else str(engine)
     )

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 
 from gati_gitops.decide.counters import Uncountable, alike, checked, target, was_read_before
-from gati_gitops.decide.coverage import uncovered, unscraped
+from gati_gitops.decide.coverage import SLACK, uncovered, unscraped
 from gati_gitops.decide.observation import EdgeSeries, Missing, PodSeries, Series, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 
@@ -78,21 +78,25 @@ def total(series: tuple[Series, ...]) -> float:
 # -- the gateway ---------------------------------------------------------------------------------
 
 
-def edge_moved(edge: EdgeSeries, since: float) -> bool:
+def edge_moved(said: Telemetry, edge: EdgeSeries, since: float) -> bool:
     """Whether the gateway counted a request after ``since``, by whichever of its pods."""
+    late = since + 2 * edge_scrape(said) + SLACK
     ups = {target(up): up for up in edge.up}
     for series in edge.requests:
         up = ups.get(target(series))
-        if moved(series, up, since) or _came_with_its_pod(series, up, since):
+        if moved(series, up, since) or _came_with_its_pod(series, up, late):
             return True
     return False
 
 
-def _came_with_its_pod(series: Series, up: Series | None, since: float) -> bool:
-    """A gateway's pod that began in this time has counted from 0."""
+def _came_with_its_pod(series: Series, up: Series | None, late: float) -> bool:
+    """A gateway's pod that began in this time has counted from 0.
+
+    ``late``: who was there before has been read by then.
+    """
     if up is None or not up.times or not series.times or not series.values[-1]:
         return False
-    return up.times[0] > since and series.times[0] >= up.times[0]
+    return up.times[0] > late and series.times[0] >= up.times[0]
 
 
 def edge_unread(said: Telemetry, edge: EdgeSeries, since: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gati_gitops.decide.observation import Engine, EngineState, Missing
+from gati_gitops.decide.observation import Missing
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.emit.routes.table import route_table
 from gati_gitops.ledger.model import DEPLOYED, Phase
@@ -11,12 +11,11 @@ from gati_gitops.ledger.model import DEPLOYED, Phase
 def route_differs(unit: Unit) -> str:
     """Why the live route is not the ledger's; empty: it is."""
     live = unit.live.route
-    if unit.plan.route is None:
+    wanted = _wanted(unit)
+    if wanted is None:
         return ""
     if isinstance(live, Missing):
         return f"its route could not be read: {live}"
-    table = route_table(unit.plan, unit.ledger)
-    wanted = {b.name: b.weight for b in table.split if b.weight} if table is not None else {}
     if live is None:
         return "the cluster does not have its route yet" if wanted else ""
     found = {name: weight for name, weight in live.weights.items() if weight}
@@ -25,6 +24,20 @@ def route_differs(unit: Unit) -> str:
     if not live.current:
         return f"the gateway has not taken its route: {live.why or 'not accepted yet'}"
     return ""
+
+
+def _wanted(unit: Unit) -> dict[str, int] | None:
+    """Weights by name as Git has them; None where nothing is routed.
+
+    A module is called by one Service, which selects the pods of one version.
+    """
+    if unit.plan.unit.kind == "module":
+        active = unit.active
+        return {active.planned.name: 100} if active and active.planned else None
+    if unit.plan.route is None:
+        return None
+    table = route_table(unit.plan, unit.ledger)
+    return {b.name: b.weight for b in table.split if b.weight} if table is not None else {}
 
 
 def _split(weights: dict[str, int]) -> str:
@@ -51,13 +64,13 @@ def version_differs(unit: Unit, sight: Sight) -> str:
 
 
 def _is_new(unit: Unit, sight: Sight) -> bool:
-    """Whether what runs is the last revision: told by the engine, or by the age of its pods."""
+    """Whether what runs is the last revision: told by the Deployment, or by the age of its pods.
+
+    Not by the engine: it may be in step with a commit that is older than the revision.
+    """
     workload, planned = sight.workload, sight.planned
     assert workload is not None
     if planned is not None and workload.release:
         return workload.release == planned.release
-    engine = unit.live.engine
-    if isinstance(engine, Engine) and engine.state is EngineState.SYNCED:
-        return True
     known = sight.clock.known
     return bool(known) and bool(workload.pods) and all(p.created >= known for p in workload.pods)

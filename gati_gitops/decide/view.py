@@ -65,6 +65,8 @@ class Unit:
     around: Around
     sights: tuple[Sight, ...]
     """In the ledger's order."""
+    differs: str = ""
+    """Why the live route is not the ledger's; empty: it is."""
 
     @property
     def name(self) -> str:

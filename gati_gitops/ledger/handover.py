@@ -41,10 +41,12 @@ def hand_over(
 
 def awaits_hand_over(plan: UnitPlan, entry: Entry) -> bool:
     """Whether a version's scaler waits until somebody else holds the number of its pods."""
-    planned, wanted = plan.version(*entry.key), plan.wanted
-    if planned is None or wanted is None or entry.phase not in SCALED or entry.handed_over:
+    if plan.next is None:  # the specs have what is stored
+        return False
+    planned = plan.version(*entry.key)
+    if planned is None or entry.phase not in SCALED or entry.handed_over:
         return False
     if planned.scaling.owned or planned.scaling.replicas < 2:
         return False
-    said = wanted.version(*entry.key)
+    said = plan.next.version(*entry.key)
     return said is not None and said.scaling.owned

@@ -563,6 +563,12 @@ def test_manual_waits_for_all_that_get_some():
     assert world.say("v3", ready=2).look().verdict is Verdict.ADVANCE
 
 
+def test_manual_waits_for_the_route_that_people_left():
+    world = manual("v2", weights={"v1": 80, "v2": 20})
+    world.bend = with_live(route=LiveRoute({name_of("v1"): 50, name_of("v2"): 50}, current=True))
+    assert "the cluster's route says" in no_move(world, 300).reason
+
+
 def test_manual_never_takes_back_what_a_person_gave():
     world = World(canary(10), rules("manual")).traffic(v1=50, v2=6).say("v2", failing=0.9)
     assert no_move(world, HOUR).verdict is Verdict.STEADY

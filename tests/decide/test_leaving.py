@@ -172,6 +172,28 @@ def test_the_gateway_alone_may_have_seen_a_call():
     assert "the gateway counted requests" in v1(never(world, HOUR)).reason
 
 
+def test_a_gateway_whose_first_sample_is_that_of_the_window_is_not_new(monkeypatch):
+    """A look that goes back no further than it must begins with the first sample."""
+    monkeypatch.setattr("tests.decide.worlds.SPAN", 360.0)
+    assert left().passes(HOUR).verdict is Verdict.PARK
+
+
+def test_a_gateway_pod_that_is_new_and_has_counted_has_been_called():
+    def new(told):
+        up = told.edge.up[0]
+        gateway = (("instance", "gateway-1"),)
+        young = Series(gateway, up.times[-6:], (1.0,) * 6)
+        count = Series((("code", "200"), *gateway), up.times[-6:], (1.0,) * 6)
+        return replace(
+            told,
+            edge=replace(told.edge, up=(up, young), requests=(*told.edge.requests, count)),
+        )
+
+    world = left()
+    world.bend = with_telemetry("v1", new)
+    assert "the gateway counted requests" in v1(never(world, HOUR)).reason
+
+
 def test_open_requests_at_the_gateway_count():
     world = left()
     world.bend = with_telemetry(

@@ -7,16 +7,18 @@ from dataclasses import replace
 import pytest
 
 from gati_gitops.decide.around import Around
-from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
+from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
 from gati_gitops.plan.model import Scaling
+from gati_gitops.plan.naming import UnitId
 from tests.decide.worlds import (
     World,
     blind,
     canary,
     draining,
     entry,
+    name_of,
     planned,
     rules,
     stored,
@@ -184,25 +186,20 @@ def test_a_revision_that_cannot_be_seen_keeps_its_way_back():
 
 def test_pods_of_the_revision_before_prove_nothing_of_this_one():
     world = revised()
-    world.engine = Missing(Gap.UNSUPPORTED, "none is configured")
-    assert "does not show it yet" in quiet(world, HOUR).reason
-    world.say("v1", created=world.now)
-    assert world.passes(600).verdict is Verdict.SETTLE
-
-
-def test_an_engine_that_is_behind_shows_the_revision_before():
-    world = revised()
-    world.engine = Engine(EngineState.BEHIND)
-    quiet(world, HOUR)
-
-
-def test_a_deployment_that_says_where_it_comes_from_is_believed():
-    world = revised()
-    world.engine = Missing(Gap.UNSUPPORTED, "none is configured")
     world.bend = with_workload("v1", release="v1-old")
-    quiet(world, HOUR)
-    world.bend = with_workload("v1", release="v1-new")
+    made = quiet(world, HOUR)
+    assert "does not show it yet" in made.reason
+    world.bend = lambda seen: seen
     assert world.passes(600).verdict is Verdict.SETTLE
+
+
+def test_the_word_of_an_engine_is_no_proof_of_a_revision():
+    world = revised()
+    world.engine = Engine(EngineState.SYNCED)
+    world.bend = with_workload("v1", release="")
+    quiet(world, HOUR)
+    world.say("v1", created=world.now)
+    assert world.passes(600).verdict is Verdict.SETTLE, "pods that are younger are"
 
 
 # -- the version that a rollback waits for -------------------------------------------------------
@@ -423,3 +420,39 @@ def test_pods_kept_for_a_rollout_go_when_it_is_over():
     assert made.verdict is Verdict.SETTLE and "no rollout needs 5 pods" in made.reason
     rolling = World(stored(entry("v1", Phase.ACTIVE, 90, floor=2), entry("v2", Phase.CANARY, 10)))
     quiet(rolling, 900)
+
+
+# -- modules -------------------------------------------------------------------------------------
+
+
+def module(*entries, live="v1", strategy="canary"):
+    """A module is called by one Service, which selects the pods of one version."""
+    place = stored(*entries)
+    unit = UnitId("shop", "module", "mailer")
+    versions = tuple(replace(v, name=name_of(v.id)) for v in place.plan.versions)
+    world = World(
+        replace(place, plan=replace(place.plan, unit=unit, route=None, versions=versions)),
+        rules(strategy),
+    )
+    world.bend = with_live(route=LiveRoute({name_of(live): 100}, current=True))
+    return world
+
+
+def test_a_module_goes_over_at_once_when_it_has_stood_for_a_step():
+    world = module(entry("v1", Phase.ACTIVE, 100), entry("v2", Phase.STARTING))
+    assert "ready for 4m30s of 5m" in quiet(world, 300).findings[1].reason
+    assert world.look().verdict is Verdict.ACTIVATE
+
+
+def test_a_module_under_direct_goes_over_as_soon_as_it_is_ready():
+    world = module(entry("v1", Phase.ACTIVE, 100), entry("v2", Phase.STARTING), strategy="direct")
+    assert world.look().verdict is Verdict.ACTIVATE
+
+
+def test_a_module_has_gone_over_when_its_service_has():
+    world = module(entry("v1", Phase.DRAINING), entry("v2", Phase.ACTIVE, 100), live="v1")
+    quiet(world, 600)
+    assert not world.clock.of("v2", "d-v2").shown
+    world.bend = with_live(route=LiveRoute({name_of("v2"): 100}, current=True))
+    world.look()
+    assert world.clock.of("v2", "d-v2").shown

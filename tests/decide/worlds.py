@@ -289,7 +289,13 @@ class World:
             for number, name in enumerate(self.pods(found.id))
         )  # fmt: skip
         return Workload(
-            served.pods, ready, settled=True, pods=pods, endpoints=len(pods), ready_endpoints=ready
+            served.pods,
+            ready,
+            settled=True,
+            pods=pods,
+            endpoints=len(pods),
+            ready_endpoints=ready,
+            release=f"{found.id}-{found.digest}" if found.previous else "",
         )
 
     def telemetry(self, id: str) -> Telemetry:
