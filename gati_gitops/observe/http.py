@@ -27,7 +27,7 @@ from urllib3.exceptions import (
 from gati_gitops import __version__
 from gati_gitops.errors import GatiError
 from gati_gitops.report.clean import safe
-from gati_gitops.spec.address import forbidden
+from gati_gitops.spec.address import LOOPBACK, forbidden
 from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.web.connect import Limits, connections
 from gati_gitops.web.read import TooLarge, whole
@@ -84,9 +84,13 @@ class Client:
 
     def refresh(self) -> None:
         """Read the files again. Raises NotAnswered."""
+        if self._scheme not in ("http", "https") or not self._host:
+            raise NotAnswered("its address is not one of http or https")
         if forbidden(self._host):
             raise NotAnswered(f"{self._host} hands out credentials of machines and is never asked")
         login = _login(self._source)
+        if login.header and self._scheme == "http" and self._host not in LOOPBACK:
+            raise NotAnswered("its address is http, and a secret is never sent in the clear")
         if self._pool is None or login.tls != self._login.tls:
             try:
                 context = _context(self._source) if self._scheme == "https" else None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gati_gitops.decide.observation import EdgeSeries, Gap, Telemetry
+from gati_gitops.observe.prometheus import Prometheus
 from gati_gitops.observe.prometheus_query import exactly, literal, one_of, quoted, samples
 from gati_gitops.spec.metrics import ClientTls, Evidence, MetricSource
 from gati_gitops.spec.rollout import Synthetic
@@ -19,7 +20,7 @@ from tests.observe.fake_prometheus import (
     matrix,
     series,
 )
-from tests.observe.kit import USERS, units
+from tests.observe.kit import USERS, units, wanted
 from tests.servers.contract import Reply
 
 # -- T24 to T26: hostile places and texts --------------------------------------------------------
@@ -107,6 +108,26 @@ def test_T25_a_secret_is_never_sent_in_the_clear(secret):
         with pytest.raises(ValidationError, match="in the clear"):
             MetricSource.model_validate({"url": url, secret: value})
     MetricSource.model_validate({"url": "https://prometheus", secret: value})
+
+
+@pytest.mark.parametrize(
+    "url, words",
+    [
+        ("file:///etc/passwd", "not one of http"),
+        ("ftp://prometheus", "not one of http"),
+        ("http://", "not one of http"),
+        ("http://169.254.169.254", "never asked"),
+        ("http://metadata.google.internal", "never asked"),
+        ("http://prometheus.example", "in the clear"),
+    ],
+)
+def test_T25_an_address_that_nobody_has_checked_is_checked(tmp_path, url, words):
+    """A person may name another one on the command line."""
+    (tmp_path / "token").write_text(TOKEN)
+    checked = MetricSource(url="https://prometheus", bearer_file=str(tmp_path / "token"))
+    source = Prometheus(checked.model_copy(update={"url": url}), environ={})
+    found = missing(source.look(wanted(units())), Gap.ERROR, words)
+    assert TOKEN not in str(found)
 
 
 def test_T25_a_server_is_checked_and_checks_us(authority, tmp_path):
