@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from gati_gitops.plan.reach import Fence
 from gati_gitops.plan.units import mirrored, routing
 from gati_gitops.spec.job import SECRETS, Job
 from gati_gitops.spec.monitoring import Monitoring
-from gati_gitops.spec.project import GatiProject
+from gati_gitops.spec.project import Cluster, GatiProject
 from gati_gitops.spec.sync import ClusterSync
 from gati_gitops.yamlio.emit import Shared
 
@@ -31,7 +32,8 @@ RESOURCES = Shared(
 """Enough for 1,000 units of three versions."""
 OF_RELEASE = ("mode", "image", "namespace")
 """Where these differ, the release folder is another one; the rest is patched."""
-_PORTS = {"https": 443, "http": 80, "ssh": 22}
+TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT"
+PORTS = {"https": 443, "http": 80, "ssh": 22}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class JobPlan:
     fence: Fence | None
     """None: no NetworkPolicies are wanted."""
     monitoring: Monitoring | None
-    metrics: str
-    """Where metrics are read; empty: nowhere."""
+    called: tuple[tuple[str, str], ...]
+    """Addresses that it calls beside the repository, by what for."""
     engine: Engine | None
     hub: str = ""
     """The cluster on which the engine is, if it is another one."""
@@ -159,12 +161,14 @@ class JobPlan:
             found["GATI_FORGE_TOKEN_FILE"] = f"{SECRETS}/forge/token"
         if secrets.signing is not None:
             found["GATI_SIGNING_KEY"] = f"{SECRETS}/signing/key"
+        if secrets.nudge is not None:
+            found["GATI_NUDGE_SECRET_FILE"] = f"{SECRETS}/nudge/secret"
         return found
 
     @property
     def repository_port(self) -> int:
         found = urlsplit(self.repository)
-        return found.port or _PORTS[found.scheme]
+        return found.port or PORTS[found.scheme]
 
 
 FOLDER = "_reconciler"
@@ -210,10 +214,24 @@ def job_plan(project: GatiProject, env: str, cluster: str) -> JobPlan | None:
         images=mirrored(settings.image or "", environment.registries),
         fence=fence(project, env, way),
         monitoring=spec.monitoring,
-        metrics=here.metrics.url if here.metrics else "",
+        called=tuple(_called(project, env, here, settings)),
         engine=_engine(project, sync),
         hub=sync.hub or "",
     )
+
+
+def _called(
+    project: GatiProject, env: str, here: Cluster, settings: Job
+) -> Iterator[tuple[str, str]]:
+    synthetic = project.spec.rollout_of(env).analysis.synthetic
+    if here.metrics is not None:
+        yield "metrics", here.metrics.url
+    if synthetic is not None:
+        yield "synthetic", synthetic.url
+    if here.sync is not None and here.sync.nudge_url is not None:
+        yield "nudge", here.sync.nudge_url
+    if traces := settings.env.get(TRACES):
+        yield "traces", traces
 
 
 def _engine(project: GatiProject, here: ClusterSync) -> Engine | None:

@@ -100,6 +100,9 @@ class JobSecrets(Model):
         None, description="token, where pull requests are opened and git has another one"
     )
     signing: DnsSubdomain | None = Field(None, description="key, for signed commits")
+    nudge: DnsSubdomain | None = Field(
+        None, description="secret, by which sync.nudgeUrl knows who calls"
+    )
     engine: DnsSubdomain | None = Field(
         None, description="kubeconfig with a context called as the cluster's sync.hub"
     )

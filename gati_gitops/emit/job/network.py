@@ -1,4 +1,4 @@
-"""Whom the job may talk to: names, the API server, the repository, the metrics; and who scrapes it.
+"""Whom the job may talk to: DNS, the API server, the repository, what it asks; and who scrapes it.
 
 A NetworkPolicy knows addresses and labels, not names of hosts. So a port of any address is opened
 where nobody says more; ``job.apiServer`` and ``job.egress`` do.
@@ -14,11 +14,10 @@ from gati_gitops.emit.job.workload import head
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.emit.objects.network_policy import API, dns_rule, from_rule, outbound_rule
 from gati_gitops.plan.calls import rules
-from gati_gitops.plan.job import PORT, JobPlan
+from gati_gitops.plan.job import PORT, PORTS, JobPlan
 from gati_gitops.plan.reach import Outbound
 
 _IN_CLUSTER = re.compile(r"[a-z0-9-]+\.(?P<namespace>[a-z0-9-]+)\.svc(\.[a-z0-9.-]+)?")
-_PORTS = {"http": 80, "https": 443}
 
 
 def network_policy(plan: JobPlan) -> Object | None:
@@ -49,18 +48,22 @@ def _outbound(plan: JobPlan) -> Iterator[Outbound]:
         found += rules(plan.settings.egress)
     else:
         anywhere.add(plan.repository_port)
-        metrics = _metrics(plan.metrics) if plan.metrics else Outbound()
-        anywhere |= set(metrics.ports)
-        found += [metrics] if metrics.namespace else []
+        for _, address in plan.called:
+            namespace, port = reached(address)
+            found += [Outbound(namespace=namespace)] if namespace else []
+            anywhere |= {port} if port else set()
     if anywhere:
         yield Outbound(to="anywhere", ports=tuple(sorted(anywhere)))
     yield from found
 
 
-def _metrics(url: str) -> Outbound:
-    """Of a Service here the pods, whatever port they listen on; else the port of the address."""
-    parts = urlsplit(url)
+def reached(address: str) -> tuple[str, int]:
+    """Of a Service here its namespace, whatever port its pods have; else the address's own port."""
+    parts = urlsplit(address)
     inside = _IN_CLUSTER.fullmatch(parts.hostname or "")
     if inside is not None:
-        return Outbound(namespace=inside["namespace"])
-    return Outbound(to="anywhere", ports=(parts.port or _PORTS[parts.scheme],))
+        return inside["namespace"], 0
+    try:
+        return "", parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError:  # a variable may hold anything
+        return "", 0

@@ -29,16 +29,15 @@ READ: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What is listed over all namespaces, by group: whatever may send requests to a version."""
 ENGINES: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "argocd": (
-        ("argoproj.io", "applications", "annotated"),
-        ("argoproj.io", "appprojects", ""),
-    ),
+    "argocd": (("argoproj.io", "applications", "list"), ("argoproj.io", "appprojects", "get")),
     "flux": (
-        ("kustomize.toolkit.fluxcd.io", "kustomizations", ""),
-        ("source.toolkit.fluxcd.io", "gitrepositories", "annotated"),
+        ("kustomize.toolkit.fluxcd.io", "kustomizations", "list"),
+        ("source.toolkit.fluxcd.io", "gitrepositories", "list"),
     ),
 }
-"""What says how far a cluster is synced, and what of it is told of a commit."""
+"""What says how far a cluster is synced, and how it is read."""
+_NUDGED = frozenset(("applications", "gitrepositories"))
+"""What is told of a commit."""
 
 
 def rights(plan: JobPlan) -> list[Object]:
@@ -48,8 +47,8 @@ def rights(plan: JobPlan) -> list[Object]:
     engine = plan.engine
     if engine is not None:
         rules = [
-            _rule([group], [name], ["get", "list", *["patch"] * (engine.nudged and bool(told))])
-            for group, name, told in ENGINES[engine.kind]
+            _rule([group], [name], [verb, *["patch"] * (engine.nudged and name in _NUDGED)])
+            for group, name, verb in ENGINES[engine.kind]
         ]
         if engine.namespace == plan.namespace:
             found[2]["rules"] += rules

@@ -65,6 +65,7 @@ _VARIABLES = {
     "GATI_SSH_KNOWN_HOSTS": ("job:secrets.git",),
     "GATI_FORGE_TOKEN_FILE": ("job:secrets.forge",),
     "GATI_SIGNING_KEY": ("job:secrets.signing",),
+    "GATI_NUDGE_SECRET_FILE": ("job:secrets.nudge",),
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gati_gitops.plan.job import JobPlan, job_plan
+from gati_gitops.emit.job.network import reached
+from gati_gitops.plan.job import TRACES, JobPlan, job_plan
 from gati_gitops.preview.explain.rule import Sources, chosen, rule
 from gati_gitops.preview.explain.rules.head import API_DEFAULT, KIND, below
 from gati_gitops.preview.explain.rules.job import (
@@ -73,8 +74,17 @@ _BINDING = (
 # -- whom it may talk to -------------------------------------------------------------------------
 
 
+_FOR = {
+    "metrics": "cluster:metrics.url",
+    "synthetic": "laid:rollout.analysis.synthetic.url",
+    "nudge": "cluster:sync.nudgeUrl",
+    "traces": f"job:env.{TRACES}",
+}
+"""Where the addresses stand that it calls."""
+
+
 def _port(scope: Scope, value: Any) -> Sources:
-    """Of the API server, of what the settings list, of the repository, or of the metrics."""
+    """Of the API server, of what the settings list, of the repository, or of what it asks."""
     plan = _plan(scope)
     if plan is None or value in plan.settings.api_server.ports:
         return ("job:apiServer.ports",)
@@ -82,22 +92,22 @@ def _port(scope: Scope, value: Any) -> Sources:
         return ("job:egress",)
     if value == plan.repository_port:
         return ("job:repository", f"{SYNC}.repository")
-    return ("cluster:metrics.url",)
+    return tuple(_FOR[what] for what, address in plan.called if reached(address)[1] == value)
 
 
 def _address(scope: Scope, value: Any) -> Sources:
-    """What somebody lists; else any address is as good as another."""
+    """What somebody lists, or calls; else any address is as good as another."""
     plan = _plan(scope)
     job = plan.settings if plan else Job()
     if value in job.api_server.cidrs:
         return ("job:apiServer.cidrs",)
     if any(value in (rule.cidr, rule.namespace) for rule in job.egress):
         return ("job:egress",)
-    return ("cluster:metrics.url",) if "/" not in str(value) else ()
+    called = plan.called if plan else ()
+    return tuple(_FOR[what] for what, address in called if reached(address)[0] == value)
 
 
-_CALLED = ("job:egress", "job:apiServer", "cluster:metrics.url", "job:repository",
-           f"{SYNC}.repository")  # fmt: skip
+_CALLED = ("job:egress", "job:apiServer", "job:repository", f"{SYNC}.repository", *_FOR.values())
 _POLICY = (
     *HEAD,
     *below("spec.podSelector.matchLabels", SELECTOR),
@@ -116,7 +126,7 @@ _POLICY = (
     chosen("spec.egress[].to[].ipBlock.cidr", "what it may call; any address if nobody says more",
            _address, also=_CALLED),
     chosen("spec.egress[].to[].namespaceSelector.matchLabels.$k",
-           "where metrics are, or what is listed", _address, also=_CALLED),
+           "where the Services are that it calls", _address, also=_CALLED),
     rule("spec.egress[].**", "the API server, the repository and the metrics", also=_CALLED),
 )  # fmt: skip
 
