@@ -33,7 +33,7 @@ from gati_gitops.web.connect import Limits, connections
 from gati_gitops.web.read import TooLarge, whole
 from gati_gitops.web.secret import Secret
 
-SIZE = 1 << 30
+SIZE = 512 << 20
 SHOWN = 200
 """Characters of an answer that an error shows."""
 _AGAIN = frozenset((502, 503, 504))
