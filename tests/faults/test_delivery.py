@@ -119,7 +119,9 @@ def test_K01_a_namespace_that_fails_otherwise_stops_the_look(world, api, tmp_pat
         return status(500, "boom") if request.path.endswith("/pods") else None
 
     api.rule = rule
-    never_acts(world, look(world, api, tmp_path))
+    found = look(world, api, tmp_path)
+    assert isinstance(found, Missing)  # the next namespace would not fare better
+    never_acts(world, found)
 
 
 # -- K2: lists that end too early ------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """One look: units as they are, and what is not known said of exactly those that it is about."""
 
+import copy
+
 import pytest
 
 from gati_gitops.decide.observation import EngineState, Gap, LiveRoute, Missing
@@ -169,7 +171,9 @@ class TestWorkloads:
         assert len(seen(look(world, api, tmp_path)).workloads[V2].pods) == 3
 
     def test_units_of_the_same_name_elsewhere_do_not_mix(self, api, tmp_path):
-        world = World(files("gateway-api", handler(namespace="other", handlerPath="/other", weight=100)))
+        world = World(
+            files("gateway-api", handler(namespace="other", handlerPath="/other", weight=100))
+        )
         found = look(world, api, tmp_path)
         assert len(seen(found, ("other", "handler-users")).workloads[V1].pods) == 2
         assert len(seen(found).workloads[V1].pods) == 2
@@ -178,7 +182,10 @@ class TestWorkloads:
 class TestEndpoints:
     def test_each_pod_counts_once_whatever_its_addresses(self, world, api, tmp_path):
         (one,) = world.slices(V1)
-        other = {**one, "addressType": "IPv6", "metadata": {**one["metadata"], "name": "six"}}
+        other = copy.deepcopy(one)
+        other["metadata"]["name"] = "six"
+        for number, endpoint in enumerate(other["endpoints"]):
+            endpoint["addresses"] = [f"fd00::{number}"]
         world.objects.append(other)
         found = seen(look(world, api, tmp_path)).workloads[V1]
         assert (found.endpoints, found.ready_endpoints) == (2, 2)

@@ -159,6 +159,12 @@ class TestKinds:
         with pytest.raises(KubeUnserved, match="IngressRoute"):
             kube.get("traefik.io/v1alpha1", "IngressRoute", "one", "shop")
 
+    def test_what_is_uninstalled_later_is_no_missing_object(self, api, kube):
+        assert kube.get("traefik.io/v1alpha1", "IngressRoute", "one", "shop") is None
+        del api.served["traefik.io/v1alpha1", "IngressRoute"]
+        with pytest.raises(KubeUnserved, match="IngressRoute"):
+            kube.get("traefik.io/v1alpha1", "IngressRoute", "one", "shop")
+
     def test_what_is_there_is_asked_for_once(self, api, kube):
         for _ in range(3):
             kube.list("v1", "ConfigMap")
