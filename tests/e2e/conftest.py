@@ -5,6 +5,8 @@ Each story gets a world of its own; when it fails, the report says where the log
 
 import contextlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,37 +32,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., World]]:
-    """Makes worlds; all of them end with the test."""
+def worlds(request: pytest.FixtureRequest) -> Iterator[Callable[..., World]]:
+    """Makes worlds; all of them end with the test. Of one that failed the folder stays."""
+    base = Path(os.environ.get("GATI_E2E_FOLDER") or f"{tempfile.gettempdir()}/gati-e2e")
+    folder = base / f"{plain(request.node.name)}-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    request.node.stash[FOLDER] = folder
     with contextlib.ExitStack() as stack:
-
-        def make(*clusters: str) -> World:
-            world = stack.enter_context(World(tmp_path / "world", clusters or ("prod",)))
-            request.node.stash.setdefault(FOLDERS, []).append(world.folder)
-            return world
-
-        yield make
+        yield lambda *clusters: stack.enter_context(World(folder, clusters or ("prod",)))
+    if not request.node.stash.get(FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
-def timelines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Timeline]]:
+def timelines(request: pytest.FixtureRequest) -> Iterator[list[Timeline]]:
     """What is put in here is printed at the end, and written as a page."""
     kept: list[Timeline] = []
     yield kept
-    folder = Path(os.environ.get("GATI_E2E_PAGES") or tmp_path / "pages")
+    folder = Path(os.environ.get("GATI_E2E_PAGES") or f"{tempfile.gettempdir()}/gati-e2e/pages")
     for index, timeline in enumerate(kept):
-        name = request.node.name.replace("[", "-").strip("]")
-        page = timeline.page(folder / f"{name}-{index}.html" if index else folder / f"{name}.html")
+        name = "-".join([plain(request.node.name), *([str(index)] if index else [])])
+        page = timeline.page(folder / f"{name}.html")
         print("\n".join([*timeline.lines(), f"page: {page}"]))
 
 
-FOLDERS = pytest.StashKey[list[Path]]()
+def plain(name: str) -> str:
+    return name.replace("[", "-").strip("]")
+
+
+FOLDER = pytest.StashKey[Path]()
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
     report = yield
-    if report.failed:
-        for folder in item.stash.get(FOLDERS, []):
-            report.sections.append(("logs of all programs", str(folder / "logs")))
+    folder = item.stash.get(FOLDER, None)
+    if report.failed and folder:
+        item.stash[FAILED] = True
+        report.sections.append(("logs of all programs", str(folder / "logs")))
     return report

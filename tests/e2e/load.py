@@ -123,8 +123,8 @@ def within_bounds(count: int, total: int, weight: float, sigmas: float = 4) -> b
     stays far inside of it.
     """
     share = weight / 100
-    slack = sigmas * math.sqrt(total * share * (1 - share)) + 1
-    return abs(count - total * share) <= slack
+    slack = sigmas * math.sqrt(total * share * (1 - share))
+    return abs(count - total * share) <= slack  # none at 0 and at 100
 
 
 def follows(answers: Sequence[Answer], weights: Mapping[str, int]) -> bool:

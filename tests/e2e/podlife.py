@@ -4,7 +4,6 @@ import base64
 import contextlib
 import datetime as dt
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -157,8 +156,7 @@ class Pod(threading.Thread):
         if asked and self.process:
             self._gone.wait(min(asked, grace))
         if self.process:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGTERM)
+            self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(max(0.1, end - time.monotonic()))
         self.kill()
@@ -183,13 +181,13 @@ class Pod(threading.Thread):
 
     def kill(self) -> None:
         if self.process:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
             self.process.wait()
 
     # ----------------------------------------------------------------------------------- its process
 
     def launch(self) -> subprocess.Popen[bytes]:
+        """In the kubelet's process group: when that ends, the node is gone with all its pods."""
         env = {"PATH": os.environ.get("PATH", ""), "HOSTNAME": self.meta["name"]}
         env["GATI_E2E_ROUTE"] = self.meta.get("annotations", {}).get("gati.dev/path", "/")
         env |= self.environment()
@@ -203,7 +201,6 @@ class Pod(threading.Thread):
                 stdout=out,
                 stderr=out,
                 env=env,
-                start_new_session=True,
             )
 
     def environment(self) -> dict[str, str]:

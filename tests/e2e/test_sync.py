@@ -27,8 +27,14 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
     cluster = world["prod"]
     edge = Edge(cluster)
     settings = specs.project(world, engine)
-    cart = specs.handler("cart", "v1")
-    orders = specs.handler("orders", "v1", autoscaling={"min": 2, "max": 4})
+    # Quantities as people write them, and not as the API server would.
+    odd = {
+        "requests": {"cpu": "0.25", "memory": "0.25Gi"},
+        "limits": {"cpu": "1000m", "memory": "1024Mi"},
+    }
+    cart = specs.handler("cart", "v1", resources=odd)
+    orders = specs.handler("orders", "v1", autoscaling={"min": 2, "max": 4}, resources=odd)
+    changed = specs.handler("cart", "v1", resources=odd, env={"GREETING": "hello"})
     folder = specs.write(tmp_path / "specs", settings, cart, orders)
 
     # publish → synced and healthy
@@ -51,9 +57,7 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
             start = time.time()
 
             # a spec change → the engine brings it, pods roll, nobody notices
-            folder = specs.write(
-                folder, settings, specs.handler("cart", "v1", env={"GREETING": "hello"}), orders
-            )
+            folder = specs.write(folder, settings, changed, orders)
             commit = world.publish(folder)
             arrive(running, commit)
             until("new pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
@@ -61,26 +65,20 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
             env = environment["spec"]["template"]["spec"]["containers"][0]["env"]
             assert {"name": "GREETING", "value": "hello"} in env
 
+            # syncing on and on → nothing moves, and the engine never doubts it
+            settled(cluster, running, commit)
+            assert world.git.tip() == commit
+
             # a unit whose specs are gone → its objects are pruned, and nobody else's
             before = generations(cluster)
-            folder = specs.write(
-                folder, settings, specs.handler("cart", "v1", env={"GREETING": "hello"})
-            )
+            folder = specs.write(folder, settings, changed)
             commit = world.publish(folder)
             arrive(running, commit)
             until("the end of orders", lambda: not owned(cluster, "handler-orders"), within=60)
             left = {name: seen for name, seen in before.items() if "orders" not in name}
             assert generations(cluster) == left
-            until(
-                "its pods' end",
-                lambda: not cluster.pods(specs.NAMESPACE, "handler-orders"),
-                within=60,
-            )
-
-            # syncing on and on → nothing moves, and the engine never doubts it
-            settled(cluster, running, commit)
-            assert generations(cluster) == left
-            assert world.git.tip() == commit
+            gone = (specs.NAMESPACE, "handler-orders")
+            until("its pods' end", lambda: not cluster.pods(*gone), within=60)
         assert not [a for a in load.answers if a.at >= start and a.failed]
 
 

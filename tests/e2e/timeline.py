@@ -249,7 +249,7 @@ STYLE = """
 body{font:14px/1.45 system-ui,sans-serif;max-width:1240px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
 h1{font-size:1.3em}svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif}.mid{text-anchor:middle;fill:#666}
 .grid{stroke:#eee}.mark{stroke-dasharray:2 3;opacity:.6}.legend i{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em}
-table{border-collapse:collapse;width:100%}td{padding:.2em .6em;border-top:1px solid #eee;vertical-align:top}
+table{border-collapse:collapse;width:100%}td:nth-child(-n+2){width:1%;white-space:nowrap}td{padding:.2em .6em;border-top:1px solid #eee;vertical-align:top}
 tr.decision td{background:#fdf6e3}pre{white-space:pre-wrap;font-size:12px}
 @media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}.grid{stroke:#333}td{border-color:#333}tr.decision td{background:#332b15}svg text{fill:#ccc}}
 """
