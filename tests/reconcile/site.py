@@ -197,8 +197,17 @@ class Site:
             for pod in self.pod_names(run, name)
         )
         ready = run.pods if up else 0
+        stored = self.units[key]
+        entry = (stored.ledger or recovered(stored)).live(id)
+        applied = stored.plan.version(*entry.key) if entry is not None else None
         return Workload(
-            run.pods, ready, settled=True, pods=pods, endpoints=run.pods, ready_endpoints=ready
+            run.pods,
+            ready,
+            settled=True,
+            pods=pods,
+            endpoints=run.pods,
+            ready_endpoints=ready,
+            release=applied.release if applied is not None else "",
         )
 
     @property
