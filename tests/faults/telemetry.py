@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from gati_gitops.decide.observation import Missing
 from gati_gitops.observe.prometheus import Prometheus
-from gati_gitops.spec.metrics import Evidence, MetricSource
+from gati_gitops.spec.metrics import MetricSource
 from tests.observe.kit import labels, units, wanted
 from tests.servers.contract import ContractServer, Reply, endpoint
 
-FIRST, SECOND = "handler-users-v1", "handler-users-v2"
 TOKEN = "not-a-real-token-4711"
 
 
@@ -41,14 +39,6 @@ class Corner:
         settings = MetricSource(url=self.server.url, **source)
         found = Prometheus(settings, environ={}).look(wanted(self.units(), window))
         return found if isinstance(found, Missing) else found[self.key]
-
-
-def look(server, found=None, clock=time.time, window=20.0, **source):
-    evidence = source.pop("evidence", Evidence(in_flight="open_requests"))
-    given = {"url": server.url, "timeout_seconds": 1, "evidence": evidence, **source}
-    return Prometheus(MetricSource(**given), environ={}, clock=clock).look(
-        wanted(found or units(), window)
-    )
 
 
 def missing(found, gap, *words):

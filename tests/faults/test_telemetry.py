@@ -12,8 +12,11 @@ import pytest
 
 from gati_gitops.decide.observation import Gap, Missing, Telemetry
 from gati_gitops.spec.metrics import Evidence
-from tests.faults.telemetry import FIRST, SECOND, TOKEN, Login, look, missing
+from tests.faults.telemetry import TOKEN, Login, missing
 from tests.observe.fake_prometheus import (
+    FIRST,
+    SECOND,
+    look,
     matrix,
     said,
     scalar,

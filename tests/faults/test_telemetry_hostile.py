@@ -14,9 +14,11 @@ from gati_gitops.observe.prometheus_query import exactly, literal, one_of, quote
 from gati_gitops.spec.metrics import ClientTls, Evidence, MetricSource
 from gati_gitops.spec.rollout import Synthetic
 from gati_gitops.web import connect
-from tests.faults.telemetry import FIRST, TOKEN, Login, look, missing
+from tests.faults.telemetry import TOKEN, Login, missing
 from tests.observe.fake_prometheus import (
+    FIRST,
     FakePrometheus,
+    look,
     matrix,
     series,
 )

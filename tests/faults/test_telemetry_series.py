@@ -3,8 +3,10 @@
 from gati_gitops.decide.observation import Gap, Telemetry
 from gati_gitops.ledger.model import Phase
 from gati_gitops.spec.metrics import Evidence
-from tests.faults.telemetry import FIRST, look, missing
+from tests.faults.telemetry import missing
 from tests.observe.fake_prometheus import (
+    FIRST,
+    look,
     series,
 )
 from tests.observe.kit import USERS, phased, units

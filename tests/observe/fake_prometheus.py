@@ -6,10 +6,21 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tests.observe.kit import labels
+from gati_gitops.observe.prometheus import Prometheus
+from gati_gitops.spec.metrics import Evidence, MetricSource
+from tests.observe.kit import labels, units, wanted
 from tests.servers.contract import ContractServer, Reply, Seen, endpoint
 
 SCRAPES = 20
+FIRST, SECOND = "handler-users-v1", "handler-users-v2"
+
+
+def look(server: Any, found: Any = None, clock=time.time, window: float = 20.0, **source: Any):
+    """What a look at a server tells, by default of two versions of one unit."""
+    evidence = source.pop("evidence", Evidence(in_flight="open_requests"))
+    given = {"url": server.url, "timeout_seconds": 1, "evidence": evidence, **source}
+    prometheus = Prometheus(MetricSource(**given), environ={}, clock=clock)
+    return prometheus.look(wanted(found or units(), window))
 
 
 def series(
