@@ -10,6 +10,7 @@ may have come. What was still open when the version lost its weight may end.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import Enum
 
 from gati_gitops.decide import called
@@ -55,7 +56,8 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     if came > clock.owed:
         clock = clock._replace(pinned=unit.now, owed=0.0)
     else:
-        clock = clock._replace(owed=clock.owed - came)
+        # what is open no more without having been counted was cut off, and nobody owes it
+        clock = clock._replace(owed=min(clock.owed - came, _open(said)))
     return _marked(said, clock, pods=pods is not Witness.BLIND, edge=edge is not Witness.BLIND)
 
 
@@ -116,10 +118,14 @@ def _since(groups: list[tuple[Series, ...]], before: float) -> float | Witness:
 
 
 def _open(said: Telemetry) -> float:
-    """Requests in progress at the last scrape."""
+    """Requests in progress at the last scrape; what a pod said that is gone is not asked."""
+    window, edge = said.window, said.edge
     gauges = [pod.in_flight for pod in said.pods.values() if pod.in_flight is not None]
-    by_pods = sum(gauge.values[-1] for gauge in gauges if gauge.values)
-    edge = said.edge
-    active = edge.active if isinstance(edge, EdgeSeries) else ()
-    by_edge = 0.0 if isinstance(active, Missing) else total(active)
-    return max((one for one in (by_pods, by_edge) if 0 < one < math.inf), default=0.0)
+    told = [_last(gauges, window.at - 2 * window.scrape)]
+    if isinstance(edge, EdgeSeries) and not isinstance(edge.active, Missing):
+        told.append(_last(edge.active, window.at - 2 * (edge.scrape or window.scrape)))
+    return max((one for one in told if 0 < one < math.inf), default=0.0)
+
+
+def _last(gauges: Iterable[Series], since: float) -> float:
+    return sum(one.values[-1] for one in gauges if one.times and one.times[-1] >= since)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gati_gitops.decide.observation import Gap, Missing, Observation, Telemetry
+from gati_gitops.decide.observation import (
+    Gap,
+    Missing,
+    Observation,
+    PodSeries,
+    Series,
+    Telemetry,
+)
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
 from tests.decide.worlds import (
@@ -82,6 +89,28 @@ def test_a_call_past_the_gateway_is_a_name_though_another_pod_began_anew():
         return replace(told, pods={**told.pods, f"{name}-0": replace(first, requests=(more,))})
 
     world.bend = past
+    world.look()
+    assert pinned(world) > called
+
+
+def test_a_request_that_was_cut_off_excuses_nobody_else():
+    """It was open when the version lost its weight, and its pod went without counting it."""
+    world = World(draining()).traffic(v2=20)
+    world.serving["v1"].counts["exact"] += 500
+    world.say("v1", open=1)
+    for _ in range(10):
+        world.look()
+    world.say("v1", open=0)
+
+    def with_the_pod_that_went(told: Telemetry) -> Telemetry:
+        """What it told last is still in the look."""
+        gauge = Series((), (world.now - 80, world.now - 65), (1.0, 1.0))
+        return replace(told, pods={**told.pods, "gone": PodSeries(in_flight=gauge)})
+
+    world.bend = with_telemetry("v1", with_the_pod_that_went)
+    world.look()
+    called = world.now
+    world.serving["v1"].counts["exact"] += 1
     world.look()
     assert pinned(world) > called
 
