@@ -92,9 +92,10 @@ class Edges:
         parting = [item for item in versions if item.entry.phase in LEAVING]
         try:
             requests = self._counted(profile.requests, versions)
-            leaving: _Counted | None = None
+            leaving, blind = None, False
             if profile.leaving is not None and parting:
                 leaving = self._counted(profile.leaving, parting)
+                blind = not (leaving.series or self._places(profile.leaving))
             active: _Counted | Missing = (
                 self._counted(profile.active, versions)
                 if isinstance(profile.active, Counts)
@@ -109,7 +110,9 @@ class Edges:
         except Gapped as gap:
             return gap.missing(self._name)
         drop = TARGET | {self._replica} if self._replica else TARGET
-        return _Gateway(profile, requests, leaving, active, up, scrape, seen, drop, self._replica)
+        return _Gateway(
+            profile, requests, leaving, blind, active, up, scrape, seen, drop, self._replica
+        )
 
     def _counted(self, counts: Counts, versions: list[Deployed]) -> _Counted:
         named = [(deployed, counts.names(deployed)) for deployed in versions]
@@ -127,13 +130,18 @@ class Edges:
             frozenset(name for name in times if times[name] > 1),
         )
 
+    def _places(self, counts: Counts) -> set[tuple[str, str]]:
+        """Who shows a metric at all, whomever it is about."""
+        fixed = {**dict(counts.where), **self._evidence.gateway_labels}
+        return self._asked.places(counts.metric, exactly(fixed))
+
     def _up(self, profile: Profile, requests: _Counted) -> tuple[tuple[Series, ...], float]:
         """Whether all pods of the gateway were scraped, those without requests too; how often."""
         places = {_job(raw) for group in requests.series.values() for raw in group}
         if not places:
-            metric = profile.requests.metric
-            places = self._asked.places(metric, exactly(self._evidence.gateway_labels))
+            places = self._places(profile.requests)
             if not places:
+                metric = profile.requests.metric
                 raise Gapped(Gap.NO_DATA, f"nobody shows {metric}, so that nothing is counted")
         jobs = {job for job, _ in places}
         if "" in jobs or len(jobs) > _JOBS:
@@ -161,6 +169,8 @@ class _Gateway:
     profile: Profile
     requests: _Counted
     leaving: _Counted | None
+    blind: bool
+    """Nobody counts calls for versions without pods."""
     active: _Counted | Missing
     up: tuple[Series, ...]
     scrape: float
@@ -182,7 +192,7 @@ class _Gateway:
         requests = self._series(profile.requests, self.requests, deployed)
         if profile.leaving is not None and phase in LEAVING:
             assert self.leaving is not None
-            if phase is Phase.PARKED and not self.leaving.series:
+            if phase is Phase.PARKED and self.blind:
                 raise Gapped(Gap.NO_DATA, profile.hint)
             requests += self._series(profile.leaving, self.leaving, deployed)
         return EdgeSeries(requests, self._active(deployed), self.up, self.scrape)

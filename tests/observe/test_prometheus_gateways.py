@@ -134,9 +134,12 @@ ROUTER = (
 
 def test_a_parked_version_is_known_by_its_routers_alone(fake):
     found = {USERS: phased(units()[USERS], v1=(Phase.ACTIVE, 100), v2=(Phase.PARKED, 0))}
-    gateway(fake, traefik("v1"))
+    gateway(fake, traefik("v1"), shown=False)
     edge = look(fake, found, evidence=TRAEFIK)[USERS][SECOND].edge
     assert isinstance(edge, Missing) and "addRoutersLabels" in edge.why
+    gateway(fake, traefik("v1"))  # its routers count, and nobody has named this version
+    edge = look(fake, found, evidence=TRAEFIK)[USERS][SECOND].edge
+    assert isinstance(edge, EdgeSeries) and edge.requests == ()
     called = traefik(metric="traefik_router_requests_total", router=ROUTER, code="503")
     fake.told["traefik_router_requests_total"] = matrix([called])
     said = look(fake, found, evidence=TRAEFIK)[USERS]

@@ -9,6 +9,7 @@ from tests.compile.kit import handler, version
 from tests.observe.kit import labels, units, wanted
 
 KINDS = {"gateway-api": ("users", "/users"), "traefik": ("carts", "/carts")}
+UNNAMED = {"gateway-api": ("orders", "/orders"), "traefik": ("bills", "/bills")}
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +21,8 @@ def world(tmp_path_factory):
     world.close()
 
 
-def unit(provider):
-    name, _ = KINDS[provider]
+def unit(provider, kinds=KINDS):
+    name, _ = kinds[provider]
     documents = (handler(name, weight=90), version(name, "v2", 10, image="shop/it:2"))
     return units(*documents, provider=provider)
 
@@ -98,3 +99,22 @@ def test_requests_are_counted_by_version_shares_and_pins_alike(world, provider):
     seen = look(world, leaving)
     assert counted(edge(seen, key, second), "503") == before + 5
     assert counted(edge(seen, key, first), "503") == 0
+
+
+@pytest.mark.parametrize("provider", UNNAMED)
+def test_a_parked_version_that_nobody_ever_named_is_seen_to_be_quiet(world, provider):
+    from tests.observe.traefik import parked
+
+    name, path = UNNAMED[provider]
+    key = ("shop", f"handler-{name}")
+    found = unit(provider, UNNAMED)
+    leaving = {key: parked(found[key], "v2")}
+    world.apply(leaving)
+    world.until(path, "", 200)
+    world.scraped()
+    quiet = edge(look(world, leaving), key, f"handler-{name}-v2")
+    assert isinstance(quiet, EdgeSeries) and quiet.requests == (), quiet
+    assert world.get(path, "v2") == 503
+    world.scraped()
+    (called,) = edge(look(world, leaving), key, f"handler-{name}-v2").requests
+    assert dict(called.labels)["code"] == "503" and called.values[-1] == 1
