@@ -8,6 +8,9 @@ from gati_gitops.ledger.model import SCALED, Entry, Ledger
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.plan.model import PlannedVersion, UnitPlan
 
+HOLDER = "gati-gitops-handover"
+"""Whose name the live replica count is held under until a scaler first changes it."""
+
 
 def hand_over(
     ledger: Ledger, versions: tuple[PlannedVersion, ...], stored: Stored

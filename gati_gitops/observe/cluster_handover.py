@@ -7,9 +7,9 @@ of its own. The scaler takes it from there when it first changes it.
 
 from __future__ import annotations
 
+from gati_gitops.ledger.handover import HOLDER
 from gati_gitops.observe.kube import Kube, KubeConflict, KubeError
 
-MANAGER = "gati-gitops-handover"
 _TRIES = 3
 
 
@@ -32,7 +32,7 @@ def hand_over(kube: Kube, namespace: str, name: str) -> int:
             "spec": {"replicas": replicas},
         }
         try:
-            kube.apply(change, manager=MANAGER)
+            kube.apply(change, manager=HOLDER)
         except KubeConflict:
             # the same number is no conflict, so somebody has just changed it
             if not left:

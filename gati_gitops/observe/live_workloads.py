@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from gati_gitops.decide.drift.owners import ARGOCD, FLUX, entries, is_engine
+from gati_gitops.decide.drift.owners import ARGOCD, FLUX, Who, entries, is_engine
 from gati_gitops.decide.observation import Pod, Workload
+from gati_gitops.ledger.handover import HOLDER
 from gati_gitops.observe.kube_shapes import Head
 from gati_gitops.plan.naming import UNIT_LABEL, VERSION_LABEL
 
@@ -195,11 +196,16 @@ def _replicas_owner(item: Object, engine: str) -> str:
     owners = [
         entry.who
         for entry in entries(item)
-        if "f:replicas" in (entry.fields.get("f:spec") or {})
-        and not is_engine(entry.who, engine)
-        and entry.who.manager not in (ARGOCD, FLUX)
+        if "f:replicas" in (entry.fields.get("f:spec") or {}) and not _is_git(entry.who, engine)
     ]
     return max(owners, key=lambda who: who.time).manager if owners else ""
+
+
+def _is_git(who: Who, engine: str) -> bool:
+    """Whether it wrote what Git says; without an engine that is all that was applied, but ours."""
+    if who.manager == HOLDER:
+        return False
+    return who.manager in (ARGOCD, FLUX) or is_engine(who, engine)
 
 
 def _number(value: object, default: int = 0) -> int:

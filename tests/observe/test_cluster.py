@@ -265,6 +265,23 @@ class TestOwners:
         self.owned(world, *entries)
         assert seen(look(world, api, tmp_path)).workloads[V1].replicas_owner == owner
 
+    @pytest.mark.parametrize(
+        "entries, owner",
+        [
+            ([("kubectl", "Apply", "1", {})], ""),
+            ([("kubectl-client-side-apply", "Update", "1", {})], ""),
+            (
+                [("kubectl", "Apply", "2", {}), ("gati-gitops-handover", "Apply", "1", {})],
+                "gati-gitops-handover",
+            ),
+            ([("kubectl", "Update", "1", {"subresource": "scale"})], "kubectl"),
+        ],
+    )
+    def test_where_people_apply_by_hand(self, api, tmp_path, entries, owner):
+        world = World(files(sync=False))
+        self.owned(world, *entries)
+        assert seen(look(world, api, tmp_path)).workloads[V1].replicas_owner == owner
+
 
 class TestRights:
     def test_a_namespace_that_may_not_be_read_is_unknown_and_the_others_are_not(

@@ -8,8 +8,9 @@ import yaml
 
 from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute, Missing
 from gati_gitops.emit.engines.target import Target
+from gati_gitops.ledger.handover import HOLDER
 from gati_gitops.observe.cluster import Cluster
-from gati_gitops.observe.cluster_handover import MANAGER, hand_over
+from gati_gitops.observe.cluster_handover import hand_over
 from gati_gitops.observe.engines import Engines
 from gati_gitops.observe.kube import Access, Kube, KubeConflict, KubeError, KubeUnserved
 from gati_gitops.observe.live_revisions import _same
@@ -208,7 +209,7 @@ class TestHandOver:
     def test_with_it_they_stay(self, kube, synced):
         assert deployment(self.live(kube), "argocd").owner == ""
         assert hand_over(kube, "handed", "users") == 3
-        assert deployment(self.live(kube), "argocd").owner == MANAGER
+        assert deployment(self.live(kube), "argocd").owner == HOLDER
         kube.apply(self.without_replicas(synced), manager="argocd-controller", force=True)
         assert self.live(kube)["spec"]["replicas"] == 3
 

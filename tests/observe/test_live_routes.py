@@ -166,6 +166,12 @@ class TestHandEdits:
         found[0]["spec"]["rules"] = [{"name": "split", "backendRefs": "x"}]
         self.odd(plan, found, "can't be read")
 
+    def test_a_pin_that_leads_nowhere(self):
+        plan, found = written(UNIT, "gateway-api")
+        (pin,) = [rule for rule in self.rules(found) if rule["name"] == "pin-v2"]
+        del pin["backendRefs"]
+        assert read(plan, found).pins == {"v1"}
+
     def test_broken_glass_is_read_on_any_of_them(self):
         plan, found = written(UNIT, "traefik")
         found[1]["metadata"]["annotations"] = {"gati.dev/break-glass": ""}

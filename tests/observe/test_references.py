@@ -140,6 +140,11 @@ NOT = {
         "shop",
     ),
     "a Service of another version": ("Service", {"selector": {"gati.dev/version": "v2"}}, "shop"),
+    "one that wants more of its pods": (
+        "Service",
+        {"selector": {**LABELS, "track": "blue"}},
+        "shop",
+    ),
     "the same labels elsewhere": ("Service", {"selector": LABELS}, "far"),
     "nothing": ("HTTPRoute", {}, "shop"),
 }
