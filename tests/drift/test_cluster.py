@@ -6,6 +6,7 @@ import pytest
 
 from gati_gitops.cli.main import run
 from tests.drift.kit import READY, content, named, published, sync
+from tests.e2e.processes import until
 
 NAMESPACE = "drifting"
 ENGINE = {"eu": ("application", "argocd"), "us": ("kustomization", "flux-system")}
@@ -253,6 +254,83 @@ class TestEngines:
         cluster.kubectl("delete", kind, f"prod.{shop[0]}.{NAMESPACE}", f"--namespace={where}")
         data = look(code=4)
         assert "has no" in data["places"][0]["unseen"][0]["why"]
+
+
+class TestAdmission:
+    """What admission does to the engine's own requests, on a server that has some."""
+
+    @pytest.fixture(autouse=True)
+    def mutating(self, cluster, shop):
+        """A policy that adds a label to every Deployment that is applied."""
+        version = admission_version(cluster)
+        if version is None:
+            pytest.skip("this server has no mutating policies")
+        name = f"drift-{shop[0]}"
+        meta = {"name": name}
+        cluster.api.apply({**policy(), "apiVersion": version, "metadata": meta})
+        binding = {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": name}}
+        cluster.api.apply({**binding, "apiVersion": version, "metadata": meta})
+        yield
+        for kind in ("MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"):
+            cluster.api.delete(version, kind, "", name)
+
+    def test_what_it_adds_is_its_own(self, cluster, shop, restored, look):
+        engine = "argocd-controller" if shop[0] == "eu" else "kustomize-controller"
+        item = named(restored, "Deployment", "handler-cart-v2")
+
+        def added():
+            cluster.api.delete("apps/v1", "Deployment", NAMESPACE, "handler-cart-v2")
+            found = cluster.api.apply(item, manager=engine)
+            return "added-by-policy" in found["metadata"].get("labels", {})
+
+        until("the policy is in force", added, within=30, every=0.5)
+        assert objects(look(code=0)) == {}
+
+
+def admission_version(cluster):
+    found = cluster.kubectl(
+        "api-resources", "--api-group=admissionregistration.k8s.io", "-o", "wide"
+    )
+    lines = [line.split() for line in found.splitlines() if "MutatingAdmissionPolicy " in line]
+    return next((word for line in lines for word in line if "/v1" in word), None)
+
+
+def policy():
+    """Adds a label to Deployments as they come in."""
+    rule = {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["deployments"],
+    }
+    labels = 'Object{metadata: Object.metadata{labels: {"added-by-policy": "yes"}}}'
+    return {
+        "kind": "MutatingAdmissionPolicy",
+        "spec": {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [rule]},
+            "mutations": [
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": labels}}
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("provider", ["istio", "traefik", "ingress-nginx"])
+def test_what_was_applied_is_no_drift_whatever_the_gateway(cluster, tmp_path, capsys, provider):
+    cluster.install_crds(
+        "networking.istio.io_VirtualService", "traefik.io_*Route", "traefik.io_T*Service"
+    )
+    routing = {"provider": provider, "hosts": ["shop.example"]}
+    if provider == "istio":
+        routing["istio"] = {"gateways": ["istio-system/shared"]}
+    name = f"drift-{provider.replace('-', '')}"
+    world = published(tmp_path, name, routing=routing)
+    content(cluster, world.tree())
+    sync(cluster, world.tree())
+    arguments = ["drift", "--repo", str(world.output), "--cluster", "eu"]
+    assert run([*arguments, "--kubeconfig", str(cluster.kubeconfig)]) == 0, capsys.readouterr()
 
 
 class TestUnseen:
