@@ -125,6 +125,22 @@ def serves(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     if back is not None:
         return Judged(Verdict.WAIT, f"{sight.id} serves until {back.id} is ready", clock)
     why = unready(sight)
-    said = f"{sight.id} serves {sight.entry.weight} %" + (f": {why}" if why else "")
-    facts = (Fact("pods", why or f"all {sight.ready} ready", "all", ok=not why),)
+    facts: tuple[Fact, ...] = (Fact("pods", why or f"all {sight.ready} ready", "all", ok=not why),)
+    where = unit.around.judged.get(sight.entry.key)
+    rejected = f", and was rejected on {where}" if where is not None else ""
+    said = f"{sight.id} serves {sight.entry.weight} %{rejected}" + (f": {why}" if why else "")
+    if clock.active and clock.shown and any(d > sight.entry.proved for d in unit.around.dwells):
+        clock, failed, more = _proving(unit, sight, clock)
+        facts += more
+        said += f": it fails, and begins anew to prove itself ({failed})" if failed else ""
     return Judged(Verdict.STEADY, said, clock, facts)
+
+
+def _proving(
+    unit: Unit, sight: Sight, clock: VersionClock
+) -> tuple[VersionClock, str, tuple[Fact, ...]]:
+    """Who is to prove itself for others must not fail meanwhile; nothing else hangs on it."""
+    found = check(unit, sight, clock, None)
+    if found.clock.failed < unit.rules.failures:
+        return found.clock, "", found.facts
+    return found.clock._replace(active=unit.now, failed=0), found.why, found.facts

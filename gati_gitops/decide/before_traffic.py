@@ -11,10 +11,11 @@ from gati_gitops.decide.ready import unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.words import some, span
+from gati_gitops.plan.timescape import MAX_HOPS, hops
 
 __all__ = [
     "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
-    "pods_are_missing", "stable_cannot_carry", "step_is_not_shown",
+    "pods_are_missing", "stable_cannot_carry", "step_is_not_shown", "they_cannot_share",
 ]  # fmt: skip
 
 SCRAPE = 15.0
@@ -55,12 +56,27 @@ def stable_cannot_carry(unit: Unit, sight: Sight) -> str:
     if active is None:
         return ""
     workload = active.workload
-    wanted = max(1, active.entry.floor)
+    wanted = max(1, active.entry.floor, active.fewest)
     if workload is None or workload.ready < wanted:
-        return f"{active.id} has {active.ready} of {some(wanted, 'pod')} that it began with"
+        return f"{active.id} has {active.ready} of the {some(wanted, 'pod')} that it needs"
     if workload.ready_endpoints < 1:
         return f"no address of {active.id} takes requests"
     return ""
+
+
+def they_cannot_share(unit: Unit, sight: Sight) -> str:
+    """A version that breaks with the Active one shares traffic only with a translation."""
+    active, planned = unit.beside(sight), sight.planned
+    if active is None or planned is None or not planned.breaking:
+        return ""
+    known = [name for version in unit.plan.versions for name in version.transformers]
+    between = hops(known, active.id, sight.id)
+    if between is not None and between <= MAX_HOPS:
+        return ""
+    return (
+        f"it breaks with {active.id}, and no chain of transformers leads from there to it;"
+        " it can have all of the traffic at once, by strategy blue-green, but no share of it"
+    )
 
 
 def evidence_is_old(unit: Unit, sight: Sight) -> str:

@@ -62,10 +62,11 @@ def gateway_has_open_requests(unit: Unit, sight: Sight) -> str:
 
 def gateway_counts_nothing(unit: Unit, sight: Sight) -> str:
     """Who names a version without pods is seen at the gateway or nowhere."""
-    said = told(sight)
-    if said is None or isinstance(said.edge, EdgeSeries) or said.edge.gap is not Gap.UNSUPPORTED:
+    said = sight.telemetry
+    edge = said if isinstance(said, Missing) else said.edge
+    if isinstance(edge, EdgeSeries) or edge.gap is not Gap.UNSUPPORTED:
         return ""
-    return said.edge.why
+    return edge.why
 
 
 def open_requests_are_unknown(unit: Unit, sight: Sight) -> str:

@@ -191,6 +191,9 @@ def onward(
     if against := guards.stable_cannot_carry(unit, sight):
         reason = f"{why}; it stays there: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
+    if weight < 100 and (against := guards.they_cannot_share(unit, sight)):
+        reason = f"{why}; it stays there: {against}"
+        return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
     if weight >= 100:
         move = Move(Verdict.ACTIVATE, *entry.key, weight=100)
         return _moves(move, f"{why}, it gets all of the traffic", clock, facts)
@@ -234,7 +237,7 @@ def left(
     other = to.entry is not sight.entry
     if other and can_be_woken(to):
         reason = f"{sight.id} fails ({why}); {to.id} sleeps, and is woken to take the traffic"
-        return _woken(to, reason, clock, facts)
+        return replace(_woken(to, reason, clock, facts), urgent=True)
     if other and (against := guards.nobody_could_take_it(unit, to)):
         reason = f"{sight.id} fails ({why}), and its traffic cannot go back yet: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)

@@ -103,8 +103,7 @@ def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
     route = route_differs(unit)
     away = unit.now - clock.looked if clock.looked else 0.0
     sights = tuple(
-        replace(sight, clock=ticked(unit, sight, same=same, away=away, route=route))
-        for sight in unit.sights
+        sight.at(ticked(unit, sight, same=same, away=away, route=route)) for sight in unit.sights
     )
     return replace(unit, sights=sights, differs=route)
 
@@ -135,7 +134,7 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
         if said is None:
             return Decision(Verdict.STEADY, "there is nothing to decide")
         return Decision(said.verdict, said.reason, findings, facts, rolling=rolling)
-    if unit.around.frozen and chosen.verdict not in ALWAYS:
+    if unit.around.frozen and chosen.verdict not in ALWAYS and not chosen.urgent:
         why = f"{unit.around.frozen}: {chosen.verdict} waits. {chosen.reason}"
         return Decision(Verdict.FROZEN, why, findings, facts, rolling=rolling)
     seen_at, scrape = _age(unit, seen)

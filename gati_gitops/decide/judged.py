@@ -20,3 +20,5 @@ class Judged:
     """None: nothing changes."""
     rolling: bool = False
     """It is being tried, so it may fail."""
+    urgent: bool = False
+    """A rollback waits for it, so no window stops it."""

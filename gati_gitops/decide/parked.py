@@ -6,8 +6,6 @@ brings the pods back. Only what nobody asked for, without a moment unseen, is re
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gati_gitops.decide import called, still_needed, unproved
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.judged import Judged
@@ -27,7 +25,7 @@ GAPS = (
 
 def parked(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """Judge a version without pods: it comes back, stays, or is removed."""
-    sight = replace(sight, clock=clock)
+    sight = sight.at(clock)
     if calls := called.gateway_counted_requests(unit, sight):
         why = f"{sight.id} is parked, and {calls}: its pods come back"
         clock = clock._replace(quiet=0.0, passes=0, passed=0.0, pinned=unit.now)
@@ -38,7 +36,7 @@ def parked(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     said = told(sight)
     unread = bool(never or unproved.gateway_is_unread(unit, sight))
     clock = _unbroken(unit, clock, said, complete=not (gap or never), unread=unread)
-    sight = replace(sight, clock=clock)
+    sight = sight.at(clock)
     facts = (
         _fact("calls", ""),
         _fact("unseen", gap or never),

@@ -26,4 +26,4 @@ def can_be_woken(sight: Sight) -> bool:
     workload, planned = sight.workload, sight.planned
     if workload is None or planned is None or not planned.scaling.owned:
         return False
-    return not workload.desired and not sight.entry.floor
+    return workload.settled and not workload.desired and not sight.entry.floor

@@ -45,6 +45,7 @@ ASKED = {
     "successor_is_in_doubt": ("its successor", "not rejected anywhere"),
 }
 """What each guard asks for, and what it wants to hear."""
+FINE = {name: Fact(asked, fine, fine, ok=True) for name, (asked, fine) in ASKED.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
     """Look once at a version that is to lose its pods."""
     if not sight.entry.weight:  # the last version of a unit that retires is called without a name
         clock = heard(unit, sight, clock)
-    sight = replace(sight, clock=clock)
+    sight = sight.at(clock)
     calls, called_facts = _asked(called, called.CALLS, unit, sight)
     gap, gap_facts = _asked(unproved, unproved.GAPS, unit, sight)
     never, never_facts = _asked(called, called.NEVER, unit, sight)
@@ -80,7 +81,7 @@ def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
     block, block_facts = _asked(still_needed, still_needed.BLOCKS, unit, sight)
     complete = not (calls or gap or never or block)
     clock = passed(unit, clock, calls=calls, complete=complete, longest=longest)
-    sight = replace(sight, clock=clock)
+    sight = sight.at(clock)
     time, time_facts = _asked(still_needed, still_needed.TIMES, unit, sight)
     told_facts = called_facts + gap_facts + never_facts + block_facts + time_facts
     return Quiet(clock, (*told_facts, _passes(unit, clock)), calls, gap, never, block or time)
@@ -115,8 +116,7 @@ def _asked(
     first, facts = "", []
     for name in names:
         why: str = getattr(module, name)(unit, sight)
-        asked, fine = ASKED[name]
-        facts.append(Fact(asked, why or fine, fine, ok=not why))
+        facts.append(replace(FINE[name], value=why, ok=False) if why else FINE[name])
         first = first or why
     return first, tuple(facts)
 

@@ -35,6 +35,10 @@ class Sight:
     clock: VersionClock
     """What was known of it before this look."""
 
+    def at(self, clock: VersionClock) -> Sight:
+        """The same, as it is known by now."""
+        return Sight(self.entry, self.planned, self.workload, self.telemetry, clock)
+
     @property
     def id(self) -> str:
         return self.entry.id

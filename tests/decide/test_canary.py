@@ -374,7 +374,7 @@ def test_what_was_not_synced_yet_has_no_deadline():
         (with_live(engine=Engine(EngineState.SUSPENDED, "by ada")), None, "suspended: by ada"),
         (with_live(engine=Engine(EngineState.STUCK, "no such path")), None, "stuck"),
         (with_live(engine=Missing(Gap.ERROR, "403")), None, "state is not known"),
-        (with_workload("v1", ready=1), None, "v1 has 1 of 2 pods"),
+        (with_workload("v1", ready=1), None, "v1 has 1 of the 2 pods that it needs"),
         (with_workload("v1", ready_endpoints=0), None, "no address of v1"),
         (with_workload("v2", ready=1), None, "1 of 2"),
         (with_live(at=START - HOUR), None, "old"),
@@ -386,9 +386,6 @@ def test_no_step_without_a_way_back(weight, bend, around, says):
         entry("v2", Phase.CANARY if weight else Phase.STARTING, weight),
     )
     world = World(place).traffic(v1=30, v2=30 if weight else 0)
-    if "v1 has 1" in says and not weight:
-        world.say("v1", ready=0)
-        says, bend = "v1 has 0 of 1 pod", None
     world.bend = bend or world.bend
     world.around = around or world.around
     made = no_move(world, 480)
@@ -583,6 +580,30 @@ def test_a_version_of_which_the_spec_gives_nothing_only_serves_by_name():
     assert no_move(world, 300).verdict is Verdict.STEADY
     beside = World(stored(entry("v1", Phase.ACTIVE, 100), entry("v0", Phase.STARTING), target="v1"))
     assert no_move(beside, 300).verdict is Verdict.STEADY
+
+
+# -- versions that break with one another ----------------------------------------------------------
+
+
+def breaking(*transformers, strategy="canary"):
+    world = World(canary(0), rules(strategy)).traffic(v1=60)
+    versions = tuple(
+        replace(v, breaking=v.id == "v2", transformers=transformers if v.id == "v2" else ())
+        for v in world.place.plan.versions
+    )
+    world.place = replace(world.place, plan=replace(world.place.plan, versions=versions))
+    return world
+
+
+def test_a_version_that_breaks_shares_no_traffic_without_a_translation():
+    made = no_move(breaking(), 600)
+    assert made.verdict is Verdict.FROZEN and "no chain of transformers" in made.reason
+    assert breaking("v1-to-v2").look().verdict is Verdict.ADVANCE
+
+
+def test_all_of_the_traffic_at_once_is_no_share():
+    assert breaking(strategy="direct").look().verdict is Verdict.ACTIVATE
+    assert breaking(strategy="blue-green").passes(600).verdict is Verdict.ACTIVATE
 
 
 # -- elsewhere -----------------------------------------------------------------------------------

@@ -123,6 +123,13 @@ def failing():
     return world.say("v2", failing=0.5)
 
 
+def breaking():
+    world = stepping(weight=0)
+    versions = tuple(replace(v, breaking=v.id == "v2") for v in world.place.plan.versions)
+    world.place = replace(world.place, plan=replace(world.place.plan, versions=versions))
+    return world
+
+
 HALF = LiveRoute({name_of("v1"): 100}, current=False, why="not accepted")
 SCENES = {
     (called, "requests_were_counted"): lambda: leaving(calling(edge=False)),
@@ -160,6 +167,7 @@ SCENES = {
     (before_traffic, "stable_cannot_carry"): lambda: stepping(
         with_workload("v1", ready=0, ready_endpoints=0)
     ),
+    (before_traffic, "they_cannot_share"): breaking,
     (before_traffic, "evidence_is_old"): lambda: stepping(with_live(at=START - 600)),
     (before_traffic, "nobody_could_take_it"): failing,
 }

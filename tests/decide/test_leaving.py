@@ -469,6 +469,14 @@ def test_without_a_counter_at_the_gateway_a_person_must():
     assert "retire shop/users v1 --env prod" in v1(made).reason
 
 
+def test_without_any_metrics_a_person_must():
+    world = left()
+    world.bend = blind(Gap.UNSUPPORTED, "no metric source is configured")
+    made = never(world, HOUR)
+    assert v1(made).verdict is Verdict.WAIT
+    assert "only a person can say" in v1(made).reason
+
+
 def test_without_requests_in_progress_a_person_must():
     def untold(told):
         pods = {n: replace(p, in_flight=None) for n, p in told.pods.items()}

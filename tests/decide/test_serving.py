@@ -97,6 +97,17 @@ def test_a_way_back_that_is_short_of_pods_for_long_takes_what_it_can():
     assert world.passes(120).verdict is Verdict.ROLLBACK
 
 
+def test_a_way_back_that_sleeps_is_woken_even_in_a_window():
+    world = activated()
+    scaling = Scaling("keda", min=0, max=3)
+    versions = tuple(replace(v, scaling=scaling) for v in world.place.plan.versions)
+    world.place = replace(world.place, plan=replace(world.place.plan, versions=versions))
+    world.around = Around(frozen="holidays")
+    made = world.say("v2", failing=0.5).say("v1", pods=0).passes(300)
+    assert made.verdict is Verdict.PREPARE
+    assert (made.move.version, made.move.room) == ("v1", 1)
+
+
 def test_no_data_in_the_first_minutes_is_no_failure():
     world = activated()
     world.bend = blind(Gap.NO_DATA, "nothing came")
@@ -379,6 +390,26 @@ def test_what_was_judged_or_does_not_serve_proves_nothing(place):
         world.say("v1", ready=2).say("v0", ready=0)
     world.around = Around(dwells=(3600.0,))
     quiet(world, 3 * HOUR, 300.0)
+
+
+def test_who_fails_begins_anew_to_prove_itself():
+    world = World(stored(entry("v1", Phase.ACTIVE, 100))).traffic(v1=10)
+    world.around = Around(dwells=(3600.0,))
+    quiet(world, 1800, 60)
+    world.say("v1", failing=0.3)
+    quiet(world, 300, 60)
+    assert any("begins anew to prove itself" in made.reason for made in world.decisions[-5:])
+    world.say("v1", failing=0.0)
+    quiet(world, 3000, 60)
+    assert world.passes(1200, 60).verdict is Verdict.PROVE
+
+
+def test_no_requests_are_no_failure_of_who_is_to_prove_itself():
+    world = World(stored(entry("v1", Phase.ACTIVE, 100)))
+    world.around = Around(dwells=(3600.0,))
+    world.bend = blind()
+    quiet(world, 3300, 300)
+    assert world.passes(900, 300).verdict is Verdict.PROVE
 
 
 def test_a_standby_proves_nothing():
