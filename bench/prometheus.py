@@ -9,6 +9,7 @@ python bench/prometheus.py [--smoke] [--units N]
 
 from __future__ import annotations
 
+import resource
 import sys
 import tempfile
 import time
@@ -138,7 +139,8 @@ def main() -> None:
         assert len(some.pods) == PODS
         assert len(seen) == count
         recording(Path(folder) / "recording", seen)
-        print(f"{count} units x {VERSIONS} versions x {PODS} pods: {best:.2f} s")
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{count} units x {VERSIONS} versions x {PODS} pods: {best:.2f} s, {memory:.0f} MiB")
 
 
 def recording(path: Path, seen: dict[UnitKey, dict[str, Telemetry]]) -> None:
