@@ -8,6 +8,7 @@ only if it still is where we read it. Any git that runs at the same time honours
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pygit2
@@ -31,7 +32,8 @@ class Local:
         self._work_tree.recover()
 
     def heads(self) -> Heads:
-        refs = {name: self._value(name) for name in self.git.listall_references()}
+        found = self.git.references.iterator()
+        refs = {ref.name: _target(ref) for ref in found}
         head = self.git.references.get("HEAD")
         target = str(head.target) if head and head.type == ReferenceType.SYMBOLIC else ""
         return Heads(
@@ -92,8 +94,9 @@ class Local:
             raise Lost(f"{move.ref} of {self.address} is at {now or 'nothing'} by now")
 
     def _value(self, ref: str) -> str:
-        found = self.git.references.get(ref)
-        return str(found.target) if found and found.type == ReferenceType.DIRECT else ""
+        # pygit2 never lets go of the name that it is asked for: so it is always the same one
+        found = self.git.references.get(sys.intern(ref))
+        return _target(found) if found is not None else ""
 
     def _trouble(self, moves: tuple[Move, ...], error: pygit2.GitError) -> Outside:
         for move in moves:
@@ -109,6 +112,11 @@ class Local:
             f"cannot move {moves[0].ref} of {self.address}: {error}",
             remedy="look at the disk (room, rights), then run again; nothing was moved",
         )
+
+
+def _target(ref: pygit2.Reference) -> str:
+    """The commit that a reference is at; one that only names another is at none."""
+    return str(ref.target) if ref.type == ReferenceType.DIRECT else ""
 
 
 def _open(address: Address) -> pygit2.Repository:
