@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gati_gitops.plan.job import FOLDER
 from gati_gitops.plan.naming import VERSION_LABEL, UnitId, slug
 from gati_gitops.preview.folders import Differing, FolderNames, folder_of
 from gati_gitops.preview.objects import Item, Reader, applied
@@ -59,6 +60,7 @@ def drafts(before: Side, after: Side, found: Differing, reader: Reader) -> list[
     """Every cluster on which something differs."""
     pairing = Pairing()
     folders = [folder_of(place) for place in found.units]
+    folders += [folder for paths in found.around.values() for folder in _jobs(paths)]
     names = (FolderNames(before.files, folders), FolderNames(after.files, folders))
     clusters = {place[:2]: None for place in found.units} | dict.fromkeys(found.around)
     made = []
@@ -71,7 +73,7 @@ def drafts(before: Side, after: Side, found: Differing, reader: Reader) -> list[
             _groups(unit, renamed, like)
         paths = found.around.get((env, cluster), ())
         one, two = (
-            [*_of_units(side, places, reader, known), *_around(side, paths, reader)]
+            [*_of_units(side, places, reader, known), *_around(side, paths, reader, known)]
             for side, known in zip((before, after), names, strict=True)
         )
         _remember_pods(units, one, two)
@@ -124,13 +126,24 @@ def _of_units(
                 yield Owned(item, group, folder)
 
 
-def _around(side: Side, paths: Iterable[str], reader: Reader) -> Iterator[Owned]:
+def _around(
+    side: Side, paths: Iterable[str], reader: Reader, names: FolderNames
+) -> Iterator[Owned]:
+    jobs = _jobs(paths)
+    for folder in jobs:
+        for item in reader.unit(side, folder, names.of(folder)):
+            yield Owned(item, (None, ""), folder)
     for path in paths:
         folder, _, name = path.rpartition("/")
         content = side.files.get(path)
-        if content is not None and applied(name):
+        if content is not None and applied(name) and folder not in jobs:
             for item in reader.file(content):
                 yield Owned(item, (None, ""), folder)
+
+
+def _jobs(paths: Iterable[str]) -> dict[str, None]:
+    """Folders of jobs, which build on a release like those of units."""
+    return {path.rpartition("/")[0]: None for path in paths if f"/{FOLDER}/" in path}
 
 
 def _remember_pods(units: Iterable[UnitDraft], *sides: Iterable[Owned]) -> None:

@@ -65,7 +65,7 @@ def test_every_field_of_the_shop_has_a_rule():
     assert count > 5000
 
 
-@pytest.mark.parametrize("case", ["environments", "templates", "rollout", "monitoring"])
+@pytest.mark.parametrize("case", ["environments", "job", "templates", "rollout", "monitoring"])
 def test_rendered_objects_are_explained_as_well(case):
     """As a cluster gets them: with patches, from any folder that can be built."""
     specs_files = read(HERE / case / "specs")
