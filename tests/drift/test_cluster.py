@@ -333,6 +333,20 @@ def test_what_was_applied_is_no_drift_whatever_the_gateway(cluster, tmp_path, ca
     assert run([*arguments, "--kubeconfig", str(cluster.kubeconfig)]) == 0, capsys.readouterr()
 
 
+@pytest.mark.parametrize("few", [20, 0], ids=["by name", "by list"])
+def test_where_nothing_was_ever_applied_all_of_it_is_missing(
+    cluster, tmp_path, capsys, monkeypatch, few
+):
+    monkeypatch.setattr("gati_gitops.reconcile.drift.look.FEW", few)
+    world = published(tmp_path, "drift-nothing")
+    content(cluster, world.tree())
+    arguments = ["drift", "--repo", str(world.output), "--cluster", "eu", "--format", "json"]
+    assert run([*arguments, "--kubeconfig", str(cluster.kubeconfig)]) == 1
+    found = objects(json.loads(capsys.readouterr().out))
+    assert {item["what"] for item in found.values()} == {"missing"}
+    assert {"Deployment handler-cart-v1", "HTTPRoute handler-cart"} <= found.keys()
+
+
 class TestUnseen:
     """What may not be looked at is never taken for no drift."""
 

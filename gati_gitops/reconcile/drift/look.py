@@ -121,14 +121,14 @@ def _parts(git: GitSide, pick: Pick) -> dict[str, Part[Any]]:
     parts: dict[str, Part[Any]] = {}
     had = set()
     for api_version, kind in git.kinds:
-        parts[f"{api_version} {kind}"] = Part(api_version, kind, pick, OURS)
+        parts[f"{api_version} {kind}"] = Part(api_version, kind, pick, labels=OURS)
         had.add((api_version.rpartition("/")[0], kind))
     for group, kind in {*UNIT_KINDS, *NAMESPACE_KINDS}:
         if (group, kind) not in had:
             # a kind of the core group is always there; of others the cluster knows the version
             version = "" if group else "v1"
             parts[f"{group or version} {kind}"] = Part(
-                group or version, kind, pick, OURS, optional=bool(group)
+                group or version, kind, pick, labels=OURS, optional=bool(group)
             )
     return parts
 

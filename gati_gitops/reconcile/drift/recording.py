@@ -11,6 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Self, TextIO
 
 from gati_gitops.decide.drift.objects import MANAGED_BY, OURS, labels_of
@@ -97,7 +98,7 @@ class _Objects:
                     self._recorder.say(self._cluster, object=item)
                 return part.pick(item)
 
-            return Part(part.api_version, part.kind, pick, part.labels, part.fields, part.optional)
+            return replace(part, pick=pick)
 
         found = self._inner.lists({name: kept(part) for name, part in parts.items()}, namespaces)
         for name, listed in found.items():
