@@ -67,6 +67,17 @@ def test_a_gateway_is_read_by_version(fake):
     assert len(edge.up) == 1
 
 
+def test_another_gateway_of_that_name_elsewhere_is_none_of_ours(fake):
+    gateway(fake, traefik("v1"))
+    here = {"job": "traefik", "namespace": "gateway", "pod": "t-0"}
+    there = {"job": "traefik", "namespace": "elsewhere", "pod": "t-1"}
+    fake.told['up{job="traefik"}'] = matrix(
+        [{**series("up"), "metric": here}, {**series("up", "0"), "metric": there}]
+    )
+    (up,) = seen(fake, evidence=TRAEFIK).edge.up
+    assert dict(up.labels) == {"pod": "t-0"}
+
+
 def test_a_gateway_that_is_read_more_rarely_makes_the_window_longer(fake):
     gateway(fake, traefik("v1"))
     slow = {**series("up"), "metric": {"job": "traefik", "namespace": "gateway", "pod": "t-0"}}
