@@ -7,6 +7,8 @@ import pytest
 from gati_gitops.cli.main import run
 from tests.compile import kit
 from tests.drift.kit import content, named, published, sync
+from tests.publish.kit import git
+from tests.servers.gitea import BOT
 
 NAMESPACE = "fixing"
 CART = f"overlays/prod/eu/{NAMESPACE}/handler-cart"
@@ -82,6 +84,32 @@ class TestRevert:
         assert fix(world, "--git-only") == 1
         ledger = kit.ledger(world.tree(), f"overlays/prod/eu/{NAMESPACE}/handler-users")
         assert ledger.hold.startswith("reverted by Ada")
+
+
+def test_on_a_real_forge_it_is_a_pull_request(gitea_server, tmp_path, monkeypatch, capsys):
+    world = published(tmp_path, NAMESPACE, drift="revert", modes={"publish": "direct"})
+    edits = by_hand(f"{CART}/route.yaml", "weight: 90", "weight: 50")
+    world.by_hand(by_hand("overlays/prod/project.yaml", "publish: direct", "publish: pull-request"))
+    world.by_hand(edits)
+    name = gitea_server.repository()
+    token = gitea_server.tokens[BOT]
+    address = f"{gitea_server.url}/{name}.git"
+    git(world.output, "push", "-q", "--force", address.replace("://", f"://{BOT}:{token}@"), "main")
+    for variable, value in {
+        "GATI_FORGE": "gitea",
+        "GATI_GIT_TOKEN": token,
+        "GATI_GIT_USERNAME": BOT,
+    }.items():
+        monkeypatch.setenv(variable, value)
+    arguments = ["drift", "--repo", address, "--env", "prod", "--git-only", "--fix"]
+    assert run(arguments) == 1
+    assert "opened" in capsys.readouterr().err
+    (pull,) = gitea_server.api("GET", f"/repos/{name}/pulls?state=open", None)
+    assert pull["title"] == "prod: revert what was changed by hand"
+    assert pull["head"]["ref"].startswith("gati/") and "drift" in pull["head"]["ref"]
+    # once more there is nothing new to offer
+    assert run(arguments) == 1
+    assert "unchanged" in capsys.readouterr().err
 
 
 class TestReport:
