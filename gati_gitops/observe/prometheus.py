@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gati_gitops.decide.observation import Gap, Missing, Telemetry, Window
+from gati_gitops.ledger.model import Phase
 from gati_gitops.observe.http import Client, NotAnswered
 from gati_gitops.observe.prometheus_answer import Gapped, Raw, Said, groups, matrix, number, read
 from gati_gitops.observe.prometheus_edge import Edges
@@ -164,6 +165,8 @@ class _Look:
         if own is None:
             own = Found({}, scrape_of(version.stored))
             if isinstance(edge, Missing):
+                if version.entry.phase is Phase.PARKED:  # without pods only the gateway can tell
+                    return replace(edge, source=edge.source or self._client.name)
                 return Missing(Gap.NO_DATA, _nothing(version, pods), self._client.name)
         elif isinstance(edge, Missing) and self._age(own) > 2 * own.scrape:
             return Missing(

@@ -22,6 +22,8 @@ class Edge:
             f"--entrypoints.metrics.address=127.0.0.1:{cluster.port('edge-metrics')}",
             "--metrics.prometheus=true",
             "--metrics.prometheus.entrypoint=metrics",
+            # Calls for a version without pods are counted by its router only.
+            "--metrics.prometheus.addrouterslabels=true",
             f"{provider}=true",
             f"{provider}.endpoint={cluster.plane.server}",
             f"{provider}.token={cluster.plane.token}",

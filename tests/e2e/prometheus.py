@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,15 @@ class Prometheus:
         )  # fmt: skip
 
     def get(self, path: str) -> str:
-        with (
-            self.cluster.place.inside(),
-            urllib.request.urlopen(f"{self.url}{path}", timeout=10) as answer,
-        ):
-            return answer.read().decode()
+        try:
+            with (
+                self.cluster.place.inside(),
+                urllib.request.urlopen(f"{self.url}{path}", timeout=10) as answer,
+            ):
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:  # It holds its connection until it is closed.
+            error.close()
+            raise
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         from urllib.parse import urlencode

@@ -42,7 +42,11 @@ def project(world: World, engine: str, **more: Any) -> dict[str, Any]:
     for name, cluster in world.clusters.items():
         metrics = {
             "url": f"http://127.0.0.1:{cluster.port('prometheus')}",
-            "evidence": {"gateway": "traefik", "ignoreRoutes": ["/health", "/metrics"]},
+            "evidence": {
+                "gateway": "traefik",
+                "inFlight": "gati_active_connections",
+                "ignoreRoutes": ["/health", "/metrics"],
+            },
         }
         environments[name] = {
             "clusters": {name: {"sync": {"engine": engine}, "metrics": metrics}},
