@@ -118,6 +118,8 @@ class Server:
         if (said := pushing.answers[first.ref]) is not None:
             said = self.line.credentials.scrub(said)
             raise no_branch_moved(said, pushing.remark(), first.ref, address)
+        if first.new and first.ref.startswith(HEADS):
+            self._clone.saw(first.ref, first.new, self._default)
         return tuple(m for m in moves if pushing.answers.get(m.ref, "no answer") is not None)
 
     def may_write(self) -> None:
