@@ -1,6 +1,7 @@
 """The control plane that other tests build on does what they rely on, and leaves nothing behind."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,3 +116,23 @@ def connects(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    "lacks, named",
+    [("ip", "iproute2"), ("root", "unshare --map-root-user")],
+)
+def test_a_machine_says_what_it_lacks_and_how_to_get_it(tmp_path, monkeypatch, lacks, named):
+    monkeypatch.delenv("GATI_REQUIRE_ENGINES", raising=False)
+    if lacks == "ip":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        monkeypatch.setattr(shutil, "which", lambda name: f"/sbin/{name}")
+    outcomes = (pytest.skip.Exception, pytest.fail.Exception)
+    with pytest.raises(outcomes, match=named) as skipped:
+        Place(tmp_path / "world", apart=True)
+    monkeypatch.setenv("GATI_REQUIRE_ENGINES", "1")
+    with pytest.raises(outcomes, match=named) as failed:
+        Place(tmp_path / "world", apart=True)
+    assert (skipped.type, failed.type) == outcomes
