@@ -21,7 +21,7 @@ import click
 from gati_gitops.cli.common import wants_colour
 
 SPECS, DEPLOY, BEFORE, REPO = "specs", "deploy", "specs-before", "deploy.git"
-CART = f"{SPECS}/shop/cart.yaml"
+CART, CHECKOUT = f"{SPECS}/shop/cart.yaml", f"{SPECS}/shop/checkout.yaml"
 OVERLAY = f"{DEPLOY}/overlays/prod/eu-1/shop"
 _STYLES = {"step": "1;36", "command": "1", "plain": "0", "dim": "2", "add": "32", "remove": "31"}
 
@@ -93,6 +93,9 @@ class _Story:
         self._typo()
         self._publish()
         self._decide()
+        self._watch()
+        self._bad_release()
+        self._leave()
         self._step("Your turn")
         self._command("gati-gitops init my-project")
 
@@ -170,10 +173,8 @@ class _Story:
 
     def _publish(self) -> None:
         from gati_gitops.repo.repository import create_repository
-        from gati_gitops.repo.specs import specs_repository
 
-        # In a folder of somebody's own repository the demo's specs are files not yet committed.
-        inside = ("--allow-dirty",) if specs_repository(SPECS) is not None else ()
+        inside = self._inside()
         self._step("Publish: the same as commits on a branch, one for each environment")
         create_repository(Path(REPO))
         self._run("publish", BEFORE, "--repo", REPO, *inside)
@@ -196,6 +197,69 @@ class _Story:
         self._say(
             "The next merge can't bring it back. Only a person, or other pods under a new id."
         )
+
+    def _watch(self) -> None:
+        self._step("Watch: the job looks at a cluster and its metrics, decides, and commits")
+        self._say(
+            "Here a recording stands for the cluster: 14 looks, a minute apart, in which checkout",
+            "v2.1.0 answers well. The clock is the recording's.",
+        )
+        self._line("")
+        self._replay("release.jsonl")
+        self._line("")
+        self._say("Each decision is a commit, with what it rests on:")
+        self._line("")
+        self._log()
+
+    def _bad_release(self) -> None:
+        self._step("A bad release: rolled back by itself, and never tried again")
+        self._edit(CART, ("v1.1.0", "v1.2.0"), ("cart:1.1.0", "cart:1.2.0"))
+        self._say("And the old checkout leaves the specs.")
+        self._line("")
+        from gati_gitops.scaffold import demo_checkout_alone
+
+        Path(CHECKOUT).write_text(demo_checkout_alone())
+        self._run("publish", SPECS, "--repo", REPO, *self._inside())
+        self._line("")
+        self._say("Now 30 % of the requests to cart v1.2.0 fail:")
+        self._line("")
+        self._replay("bad-release.jsonl")
+        self._line("")
+        self._log()
+
+    def _leave(self) -> None:
+        self._step("Leave: what nobody calls drains, parks and goes, in an hour of the recording")
+        self._replay("quiet.jsonl")
+        self._line("")
+        self._run("status", "--repo", REPO, "--env", "prod")
+
+    def _replay(self, name: str) -> None:
+        from gati_gitops.scaffold import demo_looks
+
+        Path(name).write_bytes(demo_looks(name))
+        self._run(
+            "reconcile", "--repo", REPO, "--env", "prod", "--replay", name,
+            "--clocks", "clocks.json", "--quiet",
+        )  # fmt: skip
+
+    def _log(self) -> None:
+        """The last commit as Git tells it, but for the ends of long lines."""
+        from gati_gitops.repo.address import parse
+        from gati_gitops.repo.commit import read_commit
+        from gati_gitops.repo.repository import open_repository
+
+        self._command(f"git -C {REPO} log -1 --format=%B")
+        with open_repository(parse(REPO)) as repository:
+            tip = repository.tip()
+            message = read_commit(tip.objects, tip.commit).message
+        self._lines([textwrap.shorten(line, 96, placeholder=" …") if len(line) > 96 else line
+                     for line in message.rstrip().splitlines()])  # fmt: skip
+
+    def _inside(self) -> tuple[str, ...]:
+        """In a folder of somebody's own repository the demo's specs are files not yet committed."""
+        from gati_gitops.repo.specs import specs_repository
+
+        return ("--allow-dirty",) if specs_repository(SPECS) is not None else ()
 
     # -- how it is told ------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ def command(**given: Any) -> int:
     from what was published; a pass that decides nothing writes nothing.
     """
     asked = Asked.of(given)
-    teller = Teller(asked.format, dry_run=asked.dry_run, explain=asked.explain)
+    teller = Teller(asked.format, dry_run=asked.dry_run, explain=asked.explain, quiet=asked.quiet)
     with ExitStack() as stack:
         repository = stack.enter_context(opened(given["repo"], given["branch"], given["cache"]))
         if asked.replay:

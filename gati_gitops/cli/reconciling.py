@@ -72,6 +72,7 @@ def options(command: Any) -> Any:
                 "--require-signed", is_flag=True,
                 help="As --sign; and refuse a branch that no key of GATI_ALLOWED_SIGNERS signed.",
             ),
+            click.option("--quiet", "-q", is_flag=True, help="Tell what is done, not what waits."),
             click.option(
                 "--format", type=click.Choice(("text", "json")), default="text", show_default=True
             ),
@@ -87,6 +88,7 @@ class Asked:
 
     narrowing: Narrowing
     format: str
+    quiet: bool
     dry_run: bool
     explain: str
     watch: bool
@@ -117,6 +119,7 @@ class Asked:
         return cls(
             Narrowing(given["env"], given["cluster"], units, given["root"]),
             given["format"],
+            given["quiet"],
             given["dry_run"] or bool(explain),
             explain,
             given["watch"],
@@ -292,6 +295,8 @@ class Teller:
     format: str
     dry_run: bool
     explain: str
+    quiet: bool = False
+    """Only what is done is told."""
     silent: bool = False
     """Lines of a log tell it instead."""
     _last: list[str] | None = None
@@ -341,20 +346,23 @@ class Teller:
             click.echo(json.dumps(data, indent=indent, ensure_ascii=False))
             return
         colour = wants_colour(sys.stdout)
-        if self.explain:
+        if self.quiet:
+            lines = []
+        elif self.explain:
             lines = list(explain_lines(passed.judged, time.time(), colour=colour))
         else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
             lines = table_lines(passed.judged, width=width, colour=colour, quiet=quiet)
         lines += written_lines(passed)
-        if quiet and lines == self._last:
+        if quiet and lines == (self._last or []):
             return
         self._last = lines
         for line in lines:
             click.echo(line, color=True)
         for note in (*passed.notes, *map(str, passed.failures)):
             click.echo(safe(note), err=True)
-        click.echo(summary(passed, dry_run=self.dry_run), err=True)
+        if not self.quiet:
+            click.echo(summary(passed, dry_run=self.dry_run), err=True)
 
 
 def _unseen(passed: Passed) -> Outside:

@@ -57,8 +57,6 @@ def deed(unit: str, move: Move) -> str:
             return f"return {unit} to {version}"
         case Verdict.RETIRE:
             return f"remove {unit}"
-        case Verdict.SETTLE:
-            return f"let go of what {unit} {version} replaced"
         case Verdict.HAND_OVER:
             return f"hand the pods of {unit} {version} to its scaler"
         case Verdict.ABSORB:

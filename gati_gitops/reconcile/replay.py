@@ -1,6 +1,6 @@
 """A recording instead of clusters: what was once seen, judged as of the time it was seen.
 
-Clocks begin anew and live as long as the replay. What it writes, it writes as of then.
+What is written is written as of then. Clocks are the job's; without any they live for the replay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def replay(job: Job, path: Path, *, dry_run: bool) -> Iterator[Passed]:
 
 def replayed(job: Job, recorded: Iterable[tuple[Look, ...]], *, dry_run: bool) -> Iterator[Passed]:
     """The same for looks at hand."""
-    clocks = MemoryClocks()
+    clocks = MemoryClocks(job.clocks.read().clocks) if dry_run else job.clocks
     for number, looks in enumerate(recorded, 1):
         seen = {look.cluster: look for look in looks}
         now = max(look.at for look in looks)

@@ -6,6 +6,7 @@ that begins with ``dot.`` stands for a hidden one: Git and the packager would tr
 
 from __future__ import annotations
 
+import gzip
 import re
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
@@ -39,6 +40,18 @@ def project_files(name: str, ci: str = "github") -> Tree:
 def demo_specs() -> Tree:
     """The specs of the demo."""
     return _folder("demo")
+
+
+def demo_checkout_alone() -> str:
+    """The demo's checkout once its new version has all of the traffic: the old one is gone."""
+    text = _folder("demo")["shop/checkout.yaml"].decode()
+    return text.partition("---\n")[0].replace("  timescape:\n    routingWeight: 10\n", "")
+
+
+def demo_looks(name: str) -> bytes:
+    """What the demo's job sees of its cluster, as it was recorded."""
+    packed = package_files(__package__) / "looks" / f"{name}.gz"
+    return gzip.decompress(packed.read_bytes())
 
 
 def project_name(text: str) -> str:

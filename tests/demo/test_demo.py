@@ -43,7 +43,7 @@ def test_the_steps_come_in_order(told):
     assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
     words = [word for _, word in steps]
     assert words[:8] == ["Specs", "Validate", "Plan", "Compile", "Render", "A", "Compile", "A"]
-    assert words[8:] == ["Publish", "Decide", "Your"]
+    assert words[8:] == ["Publish", "Decide", "Watch", "A", "Leave", "Your"]
 
 
 def test_it_shows_what_the_verbs_print(told):
@@ -64,6 +64,25 @@ def test_it_shows_what_the_verbs_print(told):
         "Rejected",
     ):
         assert said in text, said
+
+
+def test_the_job_advances_rolls_back_parks_and_removes(told):
+    """If the job judges otherwise than it did, scripts/record_demo.py records anew what it sees."""
+    text, kept = told
+    expected = (
+        "prod: shift shop/checkout v2.1.0 to 50 %", "prod: activate shop/checkout v2.1.0",
+        "prod: shift shop/cart v1.2.0 to 10 %", "prod: roll back shop/cart v1.2.0",
+        "prod: park shop/checkout v2.0.3", "prod: remove shop/checkout v2.0.3",
+    )  # fmt: skip
+    at = -1
+    for subject in expected:
+        assert (at := text.find(f"  {subject}\n", at + 1)) > 0, subject
+    assert "Gati-Evidence: roll back shop/cart v1.2.0" in text
+    log = subprocess.run(
+        ["git", "-C", str(kept / "deploy.git"), "log", "--reverse", "--format=%s"],
+        capture_output=True, check=True,
+    ).stdout.decode().splitlines()  # fmt: skip
+    assert [line for line in log if line in expected] == list(expected)
 
 
 def test_every_file_of_a_unit_is_explained(told):
