@@ -34,6 +34,12 @@ def is_late(decision, now):
     return bool(decision.best_before) and now > decision.best_before
 
 
+def push_takes(job):
+    """Seconds until what was decided is written."""
+    dice = job.site.world.dice
+    return dice.between(0.5, 6) + (job.waits * dice.random() if job.waits else 0.0)
+
+
 class Job:
     """One instance of the job, for one cluster."""
 
@@ -95,7 +101,7 @@ class Job:
         if self.dies and dice.chance(0.15):
             world.say(f"{self.name} dies before it writes")
             return
-        delay = dice.between(0.5, 6) + (self.waits * dice.random() if self.waits else 0.0)
+        delay = push_takes(self)
         world.later(delay, self.write, decision, clock, stored, seen, truth, around, tries)
 
     def write(self, decision, clock, stored, seen, truth, around, tries):

@@ -22,6 +22,7 @@ class Person:
     def __init__(self, site, horizon, scaling):
         self.site = site
         self.scaling = scaling
+        self.kept = site.world.story.kept
         dice = site.world.dice
         self.act = dice.drawn(ACTS)
         self.lasts = dice.between(20, 180)
@@ -96,7 +97,7 @@ class Person:
         known = {entry.id for entry in site.stored.ledger.entries}
         new = next((id for id in site.world.ids if id > max(known)), None)
         if new is not None and not site.stored.ledger.retiring:
-            plan = wanted(new, "a", self.scaling, site.stored.plan.cluster)
+            plan = wanted(new, "a", self.scaling, site.stored.plan.cluster, self.kept)
             self.written(lambda policy, stored: fold(policy, plan, stored), what=f"publish {new}")
 
     def revise(self):
@@ -105,7 +106,7 @@ class Person:
         if site.stored.ledger.retiring:
             return
         target = site.stored.plan.target
-        plan = wanted(target, "b", self.scaling, site.stored.plan.cluster)
+        plan = wanted(target, "b", self.scaling, site.stored.plan.cluster, self.kept)
         self.site.world.disturbed(site, IDS.index(target))
         self.written(lambda policy, stored: fold(policy, plan, stored), what=f"revise {target}")
 

@@ -23,6 +23,8 @@ class Place(Site):
         self.commits = 0
         self.frozen: tuple[float, float] = (0.0, 0.0)
         self.cut: tuple[float, float] = (0.0, 0.0)
+        self.elsewhere: dict[tuple[str, str], str] = {}
+        """What was rejected in other places."""
         self.reviewed = False
         """Steps land by pull requests that people merge, even while the job itself cannot push."""
         self.dwells: tuple[float, ...] = ()
@@ -43,10 +45,10 @@ class Place(Site):
         frozen = "weekend" if self.frozen[0] <= now < self.frozen[1] else ""
         cut = "the Git server does not answer" if self.cut[0] <= now < self.cut[1] else ""
         other = self.sibling
-        if not (frozen or cut or other or self.dwells or self.callers):
+        if not (frozen or cut or other or self.dwells or self.callers or self.elsewhere):
             return NOTHING
         entries = other.stored.ledger.entries if other is not None and other.stored else ()
-        judged = {entry.key: other.name for entry in entries if entry.barred}
+        judged = {entry.key: other.name for entry in entries if entry.barred} | self.elsewhere
         led = [entry.key for entry in entries if entry.phase is Phase.ACTIVE]
         left = [e.key for e in entries if e.phase in (Phase.PARKED, Phase.REMOVED)]
         if not self.standby:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from gati_gitops.decide.decide import decide
-from tests.simulator.mutate import without
+from tests.simulator.guards import without
 from tests.simulator.naive import NAIVE
 
 OURS = "ours"
@@ -17,7 +17,7 @@ def rules_named(name):
     if name in NAIVE:
         yield NAIVE[name]
     elif name.startswith("without "):
-        with without(name.removeprefix("without ")):
+        with without(*name.removeprefix("without ").split()):
             yield decide
     else:
         yield decide

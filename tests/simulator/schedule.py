@@ -40,6 +40,7 @@ NATURES = (
     (0.03, "image"), (0.04, "never"), (0.04, "late crash"), (0.04, "slow start"),
 )  # fmt: skip
 
+SHARES = tuple((story.share, story) for story in STORIES)
 BEFORE = {
     Phase.ACTIVE: Phase.ACTIVE, Phase.CANARY: Phase.STARTING, Phase.DRAINING: Phase.ACTIVE,
     Phase.PARKED: Phase.DRAINING, Phase.REJECTED: Phase.CANARY,
@@ -68,6 +69,15 @@ def run(seed, number, decide: Callable, *, tells=False) -> Result:
     return Play(seed, number, decide, tells).played()
 
 
+def story_of(seed, number) -> str:
+    """Which story a schedule tells; the first thing that is drawn."""
+    return _drawn_story(dice_of(seed, number)).name
+
+
+def _drawn_story(dice):
+    return dice.drawn(SHARES)
+
+
 class Play:
     """Everything of one schedule, drawn and set in motion."""
 
@@ -80,7 +90,7 @@ class Play:
         self.expected = False
         """Whether a person is about to do something."""
         self.decide = decide
-        self.story = story = dice.drawn([(story.share, story) for story in STORIES])
+        self.story = story = _drawn_story(dice)
         self.scaling = dice.drawn(((0.4, FIXED), (0.32, ONE), (0.16, SCALED), (0.12, TO_ZERO)))
         if story.name not in ("drain", "parked") and self.scaling is TO_ZERO:
             self.scaling = SCALED
@@ -179,7 +189,7 @@ class Play:
                 pod = site.new_pod(index, want.release)
                 pod.created -= 500.0
                 pod.restarted = pod.created
-                if share or not dice.chance(0.3):
+                if share or not dice.chance(0.4):
                     pod.set_base(QUICK, dice.pick((200.0, 3000.0)))
                 pod.ready = True
                 deployment.pods.append(pod)
@@ -255,10 +265,9 @@ class Play:
 def nature(dice, kind) -> Nature:
     match kind:
         case "good":
-            missed = 0.02 if dice.chance(0.3) else 0.0
-            return Nature(
-                kind, slow=dice.pick((0.0, 0.005)), missed=missed, start=dice.between(3, 25)
-            )
+            missed = 0.02 if dice.chance(0.2) else 0.0
+            slow = 0.005 if dice.chance(0.2) else 0.0
+            return Nature(kind, slow=slow, missed=missed, start=dice.between(3, 25))
         case "bad":
             return Nature(kind, errors=dice.between(0.25, 1.0))
         case "poor":

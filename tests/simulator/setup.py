@@ -28,7 +28,7 @@ class Setup:
         self.gateway_split = 0.5 if self.gateways == 2 else 1.0
         self.edge = not dice.chance(0.05)
         self.gauge = dice.chance(0.8)
-        self.edge_active = dice.chance(0.6) or (not self.gauge and dice.chance(0.8))
+        self.edge_active = dice.chance(0.6) or (not self.gauge and dice.chance(0.6))
         self.engine_known = not dice.chance(0.04)
         self.rules = rules
         slowest = max(self.scrape, self.edge_scrape)

@@ -46,6 +46,8 @@ class Story:
     ends: tuple[str, ...]
     """Phases of it that are an end."""
     retired: bool = False
+    kept: tuple[str, ...] = ()
+    """Versions that the specs have beside the target."""
     rejected: tuple[str, ...] = ()
 
 
@@ -61,7 +63,8 @@ STORIES = (
     _story("blue-green", 0.03, "blue-green", {"v1": ("Active", 100), "v2": ("Starting", 0)}, "v2", _IN),
     _story("direct", 0.02, "direct", {"v1": ("Active", 100), "v2": ("Starting", 0)}, "v2", _IN),
     _story("manual", 0.03, "manual", {"v1": ("Active", 100), "v2": ("Starting", 0)}, "v2", ("Active", "Canary", "Rejected")),
-    _story("drain", 0.30, "canary", {"v1": ("Draining", 0), "v2": ("Active", 100)}, "v1", _OUT),
+    _story("kept", 0.03, "canary", {"v1": ("Draining", 0), "v2": ("Active", 100)}, "v1", ("Parked", "Removed"), kept=("v1",)),
+    _story("drain", 0.27, "canary", {"v1": ("Draining", 0), "v2": ("Active", 100)}, "v1", _OUT),
     _story("rejected", 0.05, "canary", {"v1": ("Active", 100), "v2": ("Rejected", 0)}, "v2", ("Parked", "Removed")),
     _story("parked", 0.05, "canary", {"v1": ("Parked", 0), "v2": ("Active", 100)}, "v1", _OUT),
     _story("many", 0.05, "canary", {"v1": ("Parked", 0), "v2": ("Draining", 0), "v3": ("Active", 100), "v4": ("Starting", 0)}, "v4", _IN),
@@ -126,9 +129,11 @@ def version(id: str, digest: str, scaling: Scaling) -> PlannedVersion:
 
 
 @lru_cache(maxsize=256)
-def wanted(target: str, digest: str, scaling: Scaling, cluster: str) -> UnitPlan:
-    """What specs say that have one version."""
-    versions = (version(target, digest, scaling),)
+def wanted(
+    target: str, digest: str, scaling: Scaling, cluster: str, kept: tuple[str, ...] = ()
+) -> UnitPlan:
+    """What specs say that have one version, or others beside it."""
+    versions = (*(version(id, "a", scaling) for id in kept), version(target, digest, scaling))
     return UnitPlan(UNIT, "prod", cluster, "shop", "main", target, ROUTE, versions)
 
 
@@ -146,7 +151,8 @@ def beginning(story: Story, scaling: Scaling, cluster: str) -> Stored:
     if story.name == "return":
         order.reverse()
     for id in sorted(order):
-        outcome = fold(policy, wanted(id, "a", scaling, cluster), stored)
+        beside = tuple(other for other in story.kept if other < id)
+        outcome = fold(policy, wanted(id, "a", scaling, cluster, beside), stored)
         stored = Stored(outcome.plan, outcome.ledger)
         stored = _put(policy, stored, {id: ("Active", 100)}, ())
     said = {id: (phase, weight) for id, phase, weight in story.phases}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulator.crowd import all_of, some
+from tests.simulator.guards import COMING
 from tests.simulator.mutate import first_caught
 from tests.simulator.naive import NAIVE
 from tests.simulator.report import passed, report
@@ -60,7 +61,7 @@ def test_the_sum_does_not_depend_on_how_it_is_shared_out(ours):
 
 @pytest.mark.parametrize("guard", ["pods_are_missing", "engine_does_not_sync"])
 def test_a_guard_that_is_gone_is_missed(guard):
-    after, harm = first_caught(SEED, guard, 2000)
+    after, harm = first_caught(SEED, [guard], COMING, 2000)
     assert after, "nobody misses it"
     assert harm
 

@@ -8,7 +8,7 @@ from tests.simulator.world import START
 
 STRIKES = (
     (0.16, "restart"), (0.08, "eviction"), (0.05, "node lost"), (0.04, "node cut off"),
-    (0.08, "unlucky call"), (0.05, "outage"),
+    (0.10, "unlucky call"), (0.05, "outage"),
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ class Trouble:
             case "unlucky call":  # what it counted last is never scraped
                 world.say(f"a call to {world.ids[index]} by another road")
                 call = site.call(index, direct=True)
-                again = dice.pick(("eviction", "blink"))
+                again = dice.pick(("eviction", "blink", "blink"))
                 soon = dice.between(0.1, 0.4 * site.setup.scrape)
                 world.later(soon, self.again, deployment, call.pod, again)
             case _:
@@ -98,7 +98,14 @@ class Trouble:
         if not scaling.min:
             for index in site.deployments:
                 if not site.weights.get(index) and dice.chance(0.8):
-                    self.world.at(self.at(0.15), self.scale, index, 0)
+                    self.world.at(self.at(0.2), self.sleep, index)
+
+    def sleep(self, index):
+        """A scaler lets a version sleep; it may have been called a moment before."""
+        if self.dice.chance(0.4):
+            self.site.call(index, direct=True)
+            self.world.say(f"a call to {self.world.ids[index]} by another road")
+        self.world.later(self.dice.between(0.1, 3), self.scale, index, 0)
 
     def scale(self, index, desired):
         deployment = self.site.deployments.get(index)
@@ -132,8 +139,22 @@ class Trouble:
             where.add(self.play.subject)
             world.at(dice.between(100, self.horizon), where.discard, self.play.subject)
             self.names.append("reference")
+        if dice.chance(0.04):
+            world.at(self.at(), self.reject_elsewhere, dice.between(60, 300))
+            self.names.append("rejected elsewhere")
         if dice.chance(0.1):
             site.dwells = (dice.pick((60.0, 120.0)),)
+
+    def reject_elsewhere(self, seconds):
+        """A cluster that we know nothing else of has judged what is Active or comes here."""
+        stored = self.site.stored
+        if stored is None:
+            return
+        entry = stored.ledger.rolling or stored.ledger.active
+        if entry is not None:
+            self.world.say(f"{entry.id} is rejected on another cluster")
+            self.site.elsewhere[entry.key] = "west-2"
+            self.world.later(seconds, self.site.elsewhere.clear)
 
     # -- the gateway
 

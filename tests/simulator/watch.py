@@ -17,10 +17,14 @@ from gati_gitops.ledger.model import WEIGHTED, Phase
 HARM = frozenset(
     (
         "flow to nobody", "given to nobody", "parked in use", "parked though named", "cut",
-        "removed in use",
+        "removed in use", "left alone",
     )
 )  # fmt: skip
 """A request that a version would have served meets nobody, or may; the rest are broken rules."""
+FRESH = (
+    Verdict.ADVANCE, Verdict.ACTIVATE, Verdict.PARK, Verdict.REMOVE, Verdict.RETIRE,
+)  # fmt: skip
+"""What must rest on a look that is not older than two scrapes and half a minute."""
 ALWAYS = (Verdict.ROLLBACK, Verdict.HOLD, Verdict.REVIVE, Verdict.ABSORB, Verdict.RETURN)
 """What may happen in a frozen window."""
 
@@ -42,6 +46,7 @@ class Truth:
     frozen: str
     cannot_write: str
     rate: float
+    judged: frozenset[tuple[str, str]]
 
 
 class Watch:
@@ -127,6 +132,7 @@ class Watch:
             around.frozen,
             around.cannot_write,
             site.rate,
+            frozenset(around.judged),
         )
 
     def decided(self, site, move: Move, before, after, truth: Truth):
@@ -134,6 +140,9 @@ class Watch:
         ledger = before.ledger
         if after is not None:
             self.numbers(ledger, after.ledger)
+        age = self.world.now - truth.at
+        if move.verdict in FRESH and age > 2 * site.setup.scrape + 30 + 5:
+            self.bad("stale", f"{move.verdict} {move.version} by a look {age:.0f} s before")
         index = self.world.ids.index(move.version) if move.version else -1
         if ledger.hold and move.verdict is not Verdict.ABSORB:
             self.bad("moved though held", f"{move.verdict} {move.version}")
@@ -224,7 +233,6 @@ class Watch:
     def parked(self, site, index, ledger, truth):
         """What goes must have been left alone for as long as the rules promise."""
         id, rules, at = self.world.ids[index], site.rules, truth.at
-        entry = ledger.live(id)
         if truth.weights.get(index) and not ledger.retiring:
             self.bad("parked in use", f"the gateway gave {id} {truth.weights[index]}")
         if index in truth.referenced:
@@ -237,10 +245,28 @@ class Watch:
         for call in site.calls:
             if call.index == index and call.met in ("served", "nobody"):
                 self.quiet(site, call, at, rules)
-        if not entry.barred and not ledger.retiring:
-            left = at - truth.shown[index]
-            if left < rules.rollback_for - 1:
-                self.bad("way back", f"{id} was the way back, {left:.0f} s after it was left")
+        if not ledger.retiring:
+            self.spared(site, index, ledger, truth)
+
+    def spared(self, site, index, ledger, truth):
+        """Whether somebody else serves, and is to be trusted."""
+        id, rules = self.world.ids[index], site.rules
+        entry, active = ledger.live(id), ledger.active
+        other = self.world.ids.index(active.id) if active is not None else -1
+        deployment = site.deployments.get(other)
+        if deployment is not None and deployment.desired and not truth.ready[other]:
+            self.bad("left alone", f"{active.id} had no ready pod when {id} was parked")
+        if entry.barred:
+            return
+        left = truth.at - truth.shown[index]
+        if left < rules.rollback_for - 1:
+            self.bad("way back", f"{id} was the way back, {left:.0f} s after it was left")
+        if active is not None and (active.barred or active.key in truth.judged):
+            self.bad("way back", f"{active.id} was rejected when {id} was parked")
+        planned = site.stored.plan.version(*entry.key)
+        quiet = truth.at - site.flow_until[index]
+        if planned is not None and not planned.gone and quiet < rules.idle_for - 1:
+            self.bad("parked though named", f"the specs have {id}, and it was quiet {quiet:.0f} s")
 
     def quiet(self, site, call, at, rules):
         id = self.world.ids[call.index]

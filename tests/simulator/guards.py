@@ -1,0 +1,97 @@
+"""Guards removed one at a time: a guard that nobody misses is none, or the world is too kind.
+
+A guard of ``decide`` is a function that says what stands in the way, or nothing. Without it, it always
+says nothing. Beside the guards there are the habits that they rest on: how counters are read, what
+clocks remember, and what the job asks before it writes.
+
+Some guards stand behind others: what one of them lets pass, another one stops. Such a guard is
+removed together with those before it, and only counts if those alone are not missed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+COMING = frozenset(("canary", "step", "blue-green", "direct", "manual", "many", "return"))
+LEAVING = frozenset(("drain", "rejected", "parked", "retire", "many"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One guard, where it stands, and what it does when it is gone."""
+
+    name: str
+    where: str
+    """Module and attribute; more than one where a module has taken it over by name."""
+    without: object = ""
+    """What it says then; or a function, to be called in its place."""
+    stories: frozenset[str] = COMING | LEAVING
+    behind: tuple[str, ...] = ()
+    """Guards that stop most of what it stops."""
+
+
+def mutants() -> dict[str, Mutant]:
+    """All guards by name."""
+    found: list[Mutant] = []
+    for module, lists, stories in GUARDS:
+        known = importlib.import_module(f"gati_gitops.decide.{module}")
+        for name in [name for one in lists for name in getattr(known, one)]:
+            where = f"gati_gitops.decide.{module}.{name}"
+            found.append(Mutant(name, where, "", stories, BEHIND.get(name, ())))
+    return {mutant.name: mutant for mutant in (*found, *HABITS)}
+
+
+GUARDS = (
+    ("before_traffic", ("__all__",), COMING),
+    ("called", ("CALLS", "NEVER"), LEAVING),
+    ("unproved", ("GAPS",), LEAVING),
+    ("still_needed", ("BLOCKS",), LEAVING),
+)
+"""Modules, the names in them under which their guards are listed, and where those are asked."""
+
+KINDER = {
+    "quick pushes": Mutant("", "tests.simulator.job.push_takes", 2.0),
+    "fine scrapes": Mutant("", "tests.simulator.setup.Setup.scraping", None),
+}
+"""Worlds that lack a fault, so that the one before a guard has nothing to stop."""
+BEHIND: dict[str, tuple[str, ...]] = {
+    "evidence_is_old": ("evidence_may_be_late", "quick pushes"),
+    "cluster_look_is_old": ("evidence_may_be_late", "quick pushes"),
+    "look_is_too_short": ("pods_are_unread", "gateway_is_unread", "fine scrapes"),
+}
+
+_D = "gati_gitops.decide."
+HABITS = (
+    Mutant("counters_may_fall", f"{_D}traffic.checked {_D}counters.checked", None, COMING),
+    Mutant("ledger_may_have_moved", "tests.simulator.job.has_moved", without=False),
+    Mutant("evidence_may_be_late", "tests.simulator.job.is_late", without=False),
+)
+
+
+@contextmanager
+def without(*names):
+    """While this lasts, these guards say nothing."""
+    known = mutants()
+    with ExitStack() as stack:
+        for name in names:
+            mutant = known.get(name) or KINDER[name]
+            for place in mutant.where.split():
+                owner, _, attribute = place.rpartition(".")
+                _replace(stack, _found(owner), attribute, mutant.without)
+        yield
+
+
+def _found(owner):
+    """A module, or a class in one."""
+    module, _, last = owner.rpartition(".")
+    if last[:1].isupper():
+        return getattr(importlib.import_module(module), last)
+    return importlib.import_module(owner)
+
+
+def _replace(stack, module, attribute, instead):
+    kept = getattr(module, attribute)
+    stack.callback(setattr, module, attribute, kept)
+    setattr(module, attribute, instead if callable(instead) else lambda *_, **__: instead)
