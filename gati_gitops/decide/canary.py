@@ -48,7 +48,7 @@ def _starting(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """Deployed: it gets its first share when it is seen ready, and what we sent it went well."""
     facts: tuple[Fact, ...] = (_pods(sight),)
     if can_be_woken(sight):
-        return _woken(sight, f"{sight.id} starts, and sleeps: it is woken first", clock, facts)
+        return woken(sight, f"{sight.id} starts, and sleeps: it is woken first", clock, facts)
     if why := guards.pods_are_missing(unit, sight):
         return Judged(Verdict.WAIT, f"{sight.id} starts: {why}", clock, facts, rolling=True)
     found = _sent(unit, sight, clock)
@@ -181,7 +181,7 @@ def onward(
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
     room = needed(unit, sight, weight)
     if active is not None and can_be_woken(active):
-        return _woken(active, f"{why}; {active.id} sleeps, and is woken first", clock, facts)
+        return woken(active, f"{why}; {active.id} sleeps, and is woken first", clock, facts)
     if sight.ready < room:
         missing = f"{weight} % need {room} pods, and {sight.id} has {sight.ready}"
         if entry.floor < room:
@@ -237,7 +237,7 @@ def left(
     other = to.entry is not sight.entry
     if other and can_be_woken(to):
         reason = f"{sight.id} fails ({why}); {to.id} sleeps, and is woken to take the traffic"
-        return replace(_woken(to, reason, clock, facts), urgent=True)
+        return replace(woken(to, reason, clock, facts), urgent=True)
     if other and (against := guards.nobody_could_take_it(unit, to)):
         reason = f"{sight.id} fails ({why}), and its traffic cannot go back yet: {against}"
         return Judged(Verdict.FROZEN, reason, clock, facts, rolling=True)
@@ -252,7 +252,8 @@ def held(clock: VersionClock, why: str, remedy: str, facts: tuple[Fact, ...] = (
     return _moves(Move(Verdict.HOLD), f"{why}; a person must look: {remedy}", clock, facts)
 
 
-def _woken(sight: Sight, why: str, clock: VersionClock, facts: tuple[Fact, ...]) -> Judged:
+def woken(sight: Sight, why: str, clock: VersionClock, facts: tuple[Fact, ...] = ()) -> Judged:
+    """A version whose scaler let it sleep gets pods first."""
     move = Move(Verdict.PREPARE, *sight.entry.key, room=max(1, sight.fewest))
     return _moves(move, why, clock, facts)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 FORMAT = 1
@@ -106,9 +106,6 @@ class UnitClock:
 
     def of(self, id: str, digest: str) -> VersionClock:
         return self.versions.get(f"{id}@{digest}", VersionClock())
-
-    def with_version(self, id: str, digest: str, clock: VersionClock) -> UnitClock:
-        return replace(self, versions={**self.versions, f"{id}@{digest}": clock})
 
 
 def clock_data(clock: UnitClock) -> dict[str, Any]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gati_gitops.decide import before_traffic as guards
+from gati_gitops.decide.canary import woken
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.judged import Judged
+from gati_gitops.decide.pods import can_be_woken
 from gati_gitops.decide.ready import hopeless, unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.verdict import Move, Verdict
@@ -23,6 +27,8 @@ def given(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         return Judged(Verdict.STEADY, f"{sight.id} serves those who name it", clock)
     waiting = [s for s in unit.sights if s.phase is Phase.STARTING and weights.get(s.id)]
     for other in waiting:
+        if can_be_woken(other):
+            return woken(other, f"{other.id} starts, and sleeps: it is woken first", clock)
         if why := hopeless(unit, other, other.clock):
             return Judged(Verdict.WAIT, f"{other.id} fails: {why}; a person must look", clock)
         if why := version_differs(unit, other) or guards.pods_are_missing(unit, other):
@@ -53,6 +59,9 @@ def _weights(unit: Unit) -> dict[str, int]:
 def returning(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     """The version that a rollback waits for: it takes the traffic as soon as it can."""
     left = unit.ledger.active
+    if can_be_woken(sight):
+        why = f"{sight.id} is to take the traffic back, and sleeps: it is woken first"
+        return replace(woken(sight, why, clock), urgent=True)
     why = version_differs(unit, sight) or unready(sight)
     if why := why or guards.nobody_could_take_it(unit, sight):
         waited = f" for {span(unit.now - clock.unready)}" if clock.unready else ""

@@ -63,10 +63,6 @@ class Quiet:
     block: str = ""
     """What needs it though nobody calls."""
 
-    @property
-    def why(self) -> str:
-        return self.calls or self.never or self.gap or self.block
-
 
 def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
     """Look once at a version that is to lose its pods."""

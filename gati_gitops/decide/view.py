@@ -9,7 +9,6 @@ from gati_gitops.decide.clocks import UnitClock, VersionClock
 from gati_gitops.decide.observation import (
     Gap,
     Live,
-    LiveRoute,
     Missing,
     Observation,
     Telemetry,
@@ -88,10 +87,6 @@ class Unit:
     @property
     def rolling(self) -> Sight | None:
         return self._of(self.ledger.rolling)
-
-    @property
-    def route(self) -> LiveRoute | None:
-        return self.live.route if isinstance(self.live.route, LiveRoute) else None
 
     def _of(self, entry: Entry | None) -> Sight | None:
         return next((s for s in self.sights if s.entry is entry), None) if entry else None
