@@ -6,16 +6,17 @@ One unit that cannot be read or judged is told as such and keeps nobody else fro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gati_gitops.compiler.stored import Where
-from gati_gitops.decide.breaker import broken
+from gati_gitops.decide.breaker import broken, tripped
 from gati_gitops.decide.clocks import UnitClock
 from gati_gitops.decide.decide import decide
 from gati_gitops.decide.rules import Rules
 from gati_gitops.decide.verdict import Decision, Verdict
 from gati_gitops.errors import GatiError, Refused
 from gati_gitops.ledger.stored import Stored
+from gati_gitops.reconcile.announce import Announcer
 from gati_gitops.reconcile.around import Surroundings
 from gati_gitops.reconcile.clocks_store import Clocks
 from gati_gitops.reconcile.evidence import Judged
@@ -32,6 +33,7 @@ class Judging:
     now: float
     cannot_write: str = ""
     """Why the job could not commit a rollback."""
+    announce: Announcer = field(default_factory=Announcer)
 
     def all(self, scene: Scene) -> tuple[Judged, ...]:
         """Every unit, in order."""
@@ -79,6 +81,7 @@ class Judging:
     ) -> dict[Where, Judged]:
         """What is left when much happens in an environment at once."""
         decisions = {where: one.decision for where, one in found.items() if where[0] == env}
+        self.announce.breaker(env, tripped(rules, decisions))
         kept = broken(rules, decisions, scene.total(env))
         return {
             where: replace(found[where], decision=decision)

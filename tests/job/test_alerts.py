@@ -235,3 +235,20 @@ def test_without_prometheus_there_is_nothing_for_it() -> None:
     quiet = tree(monitoring={"rules": False, "dashboard": False})
     assert "PrometheusRule" not in built(quiet)
     assert not [path for path in quiet if path.endswith("dashboard-reconciler.yaml")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a step lasts",
+        "in a row proved nothing",
+        "in a row could not be made",
+        "a person wants nothing to move",
+        "the traffic is in a person's hands",
+        "it stays there",
+    ],
+)
+def test_what_stands_still_is_in_the_runbook_by_its_own_words(words: str) -> None:
+    code = "".join(path.read_text() for path in (ROOT / "gati_gitops/decide").glob("*.py"))
+    assert words in code, "the job says it in other words by now"
+    assert words.lower() in (ROOT / "docs/runbooks.md").read_text().lower()
