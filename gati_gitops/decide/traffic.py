@@ -249,8 +249,7 @@ def _at_the_edge(
 
 def _with_sent(counted: Tally, telemetry: Telemetry, tally: Tally) -> Tally:
     """With the requests of our own that nobody has counted yet."""
-    since = max(tally.sent_until, tally.since)
-    new = [sent for sent in telemetry.sent if sent.at > since]
+    new = [sent for sent in telemetry.sent if sent.at > tally.sent_until]
     failed = sum(1 for sent in new if not 0 < sent.status < 500)
     latest = max((sent.at for sent in new), default=tally.sent_until)
     return counted._replace(sent=len(new), sent_failures=failed, sent_until=latest)

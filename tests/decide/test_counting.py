@@ -154,7 +154,7 @@ def told(pods, edge=None, sent=()):
     return Telemetry(window, pods, edge, sent)
 
 
-SINCE = Tally(since=500.0, until=500.0)
+SINCE = Tally(since=500.0, until=500.0, sent_until=500.0)
 
 
 def counted(telemetry, load=None, tally=SINCE, bound=0.5):
