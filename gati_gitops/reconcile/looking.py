@@ -161,6 +161,6 @@ UNMEASURED = Missing(Gap.UNSUPPORTED, "no metrics are configured for this cluste
 
 def _failures(at: At, *answers: object) -> Iterator[Failure]:
     """What could not be asked at all. What a source says of single units is theirs to judge."""
-    for name, answer in zip(("the cluster", "metrics"), answers, strict=True):
+    for name, answer in zip(("cluster", "metrics"), answers, strict=True):
         if isinstance(answer, Missing) and answer.gap is not Gap.UNSUPPORTED:
-            yield Failure(answer.source or name, f"{answer.gap}: {answer.why}", *at)
+            yield Failure(name, str(answer), *at)

@@ -16,6 +16,7 @@ from gati_gitops.decide.verdict import Verdict
 from gati_gitops.errors import Refused
 from gati_gitops.publish import run as publishing
 from gati_gitops.reconcile import run as reconciling
+from gati_gitops.reconcile.announce import Announcer, Listener
 from tests.compile.kit import handler, project, version, weights
 from tests.publish.kit import git
 from tests.publish.test_stories import at_rest
@@ -461,7 +462,7 @@ def test_a_metric_source_that_fails_moves_nothing_and_rolls_nothing_back(town):
         town.wait(60)
         passed = town.look()
         assert town.phases() == {"v1": ("Active", 90), "v2": ("Canary", 10)}
-    assert [str(failure.source) for failure in passed.failures] == ["prometheus"]
+    assert [failure.source for failure in passed.failures] == ["metrics"]
     town.site().unmeasured = ""
     town.until(active(town, "v2"))
     at_rest(town)
@@ -514,6 +515,28 @@ def test_an_old_job_can_still_roll_back_after_the_compiler_was_upgraded(town, mo
     town.site().behaves("v2", errors=0.5)
     town.until(lambda: town.phases()["v2"][0] == "Rejected")
     assert town.phases()["v1"] == ("Active", 100)
+
+
+def test_many_that_fail_at_once_are_doubted_and_a_listener_hears_of_it(town):
+    names = [f"u{number}" for number in range(5)]
+    town.release({"gati.yaml": settings(), **{f"{n}.yaml": handler(n) for n in names}})
+    town.wait(120)
+    for name in names:
+        town.site().behaves("v2", unit=f"handler-{name}", ready=False, waiting="CrashLoopBackOff")
+    town.release({f"{n}.yaml": handler(n, version="v2") for n in names})
+    heard = []
+
+    class Hearing(Listener):
+        def breaker(self, env, why):
+            heard.append((env, why))
+
+    for _ in range(6):
+        town.wait(30)
+        town.look(announce=Announcer([Hearing()]))
+    assert heard[0] == ("prod", "")
+    assert "5 of 5 rollouts fail at once" in heard[-1][1]
+    for name in names:
+        assert town.phases(f"overlays/prod/east/shop/handler-{name}")["v2"] == ("Starting", 0)
 
 
 def test_a_window_stops_progress_and_no_rollback(town):
