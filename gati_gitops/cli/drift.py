@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,11 +17,12 @@ from gati_gitops.cli.deciding import root_option
 from gati_gitops.cli.repository import author_option, opened, repository_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gati_gitops.decide.drift.model import Report
-    from gati_gitops.output import Output
+    from gati_gitops.output import Output, UnitKey
     from gati_gitops.reconcile.drift.run import Sight
+    from gati_gitops.reconcile.drift.sights import Place
 
 
 @click.command(
@@ -140,7 +141,10 @@ def command(
     return report.exit_code
 
 
-def _of(keys: Any, units: Any, at: tuple[str, str]) -> Any:
+def _of(
+    keys: list[UnitKey] | None, units: Mapping[UnitKey, frozenset[Place]], at: Place
+) -> list[UnitKey] | None:
+    """Of the units that are wanted, those that a place has."""
     return None if keys is None else [key for key in keys if at in units[key]]
 
 
@@ -173,10 +177,10 @@ def _pair(text: str) -> tuple[str, str]:
 def _sights(
     stack: ExitStack,
     output: Output,
-    here: list[tuple[str, str]],
+    here: list[Place],
     by: _Reached,
     measured: _Measured,
-) -> Callable[[tuple[str, str]], Sight]:
+) -> Callable[[Place], Sight]:
     """Through what each cluster is seen."""
     import time
 
@@ -196,7 +200,7 @@ def _sights(
     )
     recorder = stack.enter_context(Recorder(by.record)) if by.record else None
 
-    def sight(at: tuple[str, str]) -> Sight:
+    def sight(at: Place) -> Sight:
         found = sights.of(at, time.time())
         return recorder.sight(at[1], found) if recorder is not None else found
 

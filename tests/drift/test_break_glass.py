@@ -185,6 +185,33 @@ class TestTheScript:
         notes = [item["metadata"].get("annotations", {}) for item in routes(cluster, provider)]
         assert not any("gati.dev/break-glass" in note for note in notes)
 
+    def test_the_next_pass_commits_it_and_drift_ends(self, cluster, tmp_path, capsys):
+        """Git is down, a person types, Git is back: the job writes down what was done."""
+        world = published(tmp_path / "world", "glass-absorbed", rollout={"strategy": "canary"})
+        sync(cluster, world.tree())
+        content(cluster, world.tree())
+        ready(cluster, "glass-absorbed", "handler-cart-v1")
+        assert asked(world, "glass-absorbed/cart", "--cluster", "eu", "--format", "sh") == 0
+        assert script(cluster, capsys.readouterr().out, tmp_path).returncode == 0
+        there = ["--repo", str(world.output), "--cluster", "eu"]
+        there += ["--kubeconfig", str(cluster.kubeconfig)]
+        tip = world.tip()
+        assert run(["drift", *there, "--unit", "glass-absorbed/cart", "--fix", "revert"]) == 1
+        said = capsys.readouterr()
+        assert "traffic moved by hand" in said.out
+        assert "apply Git again" not in said.err  # nobody undoes what a person did in need
+        assert world.tip() == tip
+
+        run(["reconcile", *there, "--clocks", str(tmp_path / "clocks.json")])
+        said = capsys.readouterr()
+        folder = "overlays/prod/eu/glass-absorbed/handler-cart"
+        assert world.phases(folder) == {"v1": ("Active", 100), "v2": ("Rejected", 0)}, said
+        ledger = world.ledger(folder)
+        assert ledger.hold == 'break-glass: v2 "loses" items; $(rm -rf /)'
+        tip = world.tip()
+        run(["reconcile", *there, "--clocks", str(tmp_path / "clocks.json")])
+        assert world.tip() == tip  # once is enough
+
     def test_another_route_than_was_read_is_left_alone(self, cluster, shop, capsys, tmp_path):
         """The patch tests what it changes: a stranger's route is refused as a whole."""
         provider, world = shop

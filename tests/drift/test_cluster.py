@@ -373,6 +373,17 @@ class TestUnseen:
         said = capsys.readouterr()
         assert "not seen" in said.out
 
+    def test_metrics_that_can_t_be_asked(self, cluster, tmp_path, capsys):
+        metrics = {"url": "http://127.0.0.1:9"}
+        clusters = {"eu": {"sync": {}, "metrics": metrics}}
+        world = published(tmp_path, "drift-unmeasured", clusters=clusters)
+        content(cluster, world.tree())
+        sync(cluster, world.tree())
+        arguments = ["drift", "--repo", str(world.output), "--kubeconfig", str(cluster.kubeconfig)]
+        assert run(arguments) == 4
+        assert "not seen" in capsys.readouterr().out
+        assert run([*arguments, "--no-traffic"]) == 0
+
 
 class TestRecording:
     def test_a_recording_says_the_same_again(self, cluster, restored, look, tmp_path):
