@@ -13,7 +13,6 @@ from gati_gitops.decide.absorb import absorbed, broken_glass
 from gati_gitops.decide.around import Around
 from gati_gitops.decide.clocks import UnitClock
 from gati_gitops.decide.judged import Judged
-from gati_gitops.decide.look import edge_scrape
 from gati_gitops.decide.observation import (
     Engine,
     Gap,
@@ -170,5 +169,4 @@ def _age(unit: Unit, seen: Observation) -> tuple[float, float]:
     said = seen.telemetry.values() if not isinstance(seen.telemetry, Missing) else ()
     windows = [one.window for one in said if isinstance(one, Telemetry)]
     seen_at = min([unit.live.at, *(window.at for window in windows)])
-    scrapes = [edge_scrape(one) for one in said if isinstance(one, Telemetry)]
-    return seen_at, max([window.scrape for window in windows] + scrapes, default=SCRAPE)
+    return seen_at, max((window.scrape for window in windows), default=SCRAPE)

@@ -43,7 +43,9 @@ def hopeless(unit: Unit, sight: Sight, clock: VersionClock) -> str:
         return ""
     if clock.crashing and unit.now - clock.crashing >= rules.interval:
         return f"{crashing(sight)} for {span(unit.now - clock.crashing)}"
-    if workload.stalled and workload.ready < max(workload.desired, 1):
+    lasts = bool(clock.unready) and unit.now - clock.unready >= rules.interval
+    if workload.stalled and lasts and workload.ready < workload.desired:
+        # the word may be an old one, of pods that a scaler has asked for since
         return f"its Deployment makes no progress: {workload.stalled}"
     if clock.unready and unit.now - clock.unready >= rules.progress_deadline:
         return f"{unready(sight)} after {span(unit.now - clock.unready)}"

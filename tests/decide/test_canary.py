@@ -343,11 +343,19 @@ def test_an_image_that_cannot_be_pulled_waits_for_the_deadline():
     assert made.verdict is Verdict.ROLLBACK and "ImagePullBackOff" in made.reason
 
 
-def test_a_stalled_deployment_goes_back_at_once():
+def test_a_stalled_deployment_goes_back_within_two_minutes():
     world = at(0).say("v2", ready=0)
     world.bend = with_workload("v2", stalled="ProgressDeadlineExceeded")
-    made = world.look()
+    made = world.passes(120)
     assert made.verdict is Verdict.ROLLBACK and "ProgressDeadlineExceeded" in made.reason
+
+
+def test_an_old_word_of_a_deployment_does_not_condemn_new_pods():
+    world = at(10)
+    world.bend = with_workload("v2", stalled="ProgressDeadlineExceeded", desired=3)
+    assert world.look().move is None
+    world.bend = with_workload("v2", stalled="ProgressDeadlineExceeded")
+    no_move(world, 240)
 
 
 def test_pods_that_never_get_ready_fail_after_the_deadline():

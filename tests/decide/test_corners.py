@@ -100,7 +100,7 @@ def test_a_version_that_is_alone_gets_everything():
 def test_a_version_that_is_alone_and_fails_is_for_a_person():
     world = World(stored(entry("v1", Phase.STARTING))).say("v1", ready=0)
     world.bend = with_workload("v1", stalled="ProgressDeadlineExceeded")
-    made = world.look()
+    made = world.passes(180)
     assert made.move is None and "a person must look" in made.reason
 
 
