@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -349,7 +348,7 @@ class Teller:
         if self.quiet:
             lines = []
         elif self.explain:
-            lines = list(explain_lines(passed.judged, time.time(), colour=colour))
+            lines = list(explain_lines(passed.judged, passed.at, colour=colour))
         else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
             lines = table_lines(passed.judged, width=width, colour=colour, quiet=quiet)

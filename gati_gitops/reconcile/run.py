@@ -77,6 +77,8 @@ class Passed:
     error: GatiError | None = None
     """Why what was decided could not be written."""
     attempts: int = 0
+    at: float = 0.0
+    """When it was judged, by the job's clock."""
 
     @property
     def worst(self) -> GatiError | None:
@@ -300,6 +302,7 @@ class _Passing:
             looked.failures,
             error,
             attempts,
+            self._job.hand.clock(),
         )
 
 
