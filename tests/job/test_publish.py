@@ -136,6 +136,36 @@ def test_a_release_folder_that_was_edited_is_found_and_refused(world):
     assert not [c for p, c in world.tree().items() if "reconciler" in p and b"runAsUser: 0" in c]
 
 
+def test_release_folders_of_one_environment_do_not_ride_with_another(world):
+    """Else prod could not build while dev's change waits for an approval."""
+    apart = {**TWO, "prod": {**TWO["prod"], "job": {"image": OTHER}}}
+    done = world.release({"gati.yaml": project(environments=apart), "u.yaml": handler()})
+    commits = {step.environment: commit for step, commit in done.steps}
+    bases = {
+        env: {path.split("/")[3] for path in touched(world, commit) if "base/gati-system" in path}
+        for env, commit in commits.items()
+    }
+    assert [name.rpartition("-")[0] for name in bases["dev"]] == ["1-2-3"]
+    assert [name.rpartition("-")[0] for name in bases["prod"]] == ["1-3-0"]
+
+
+def test_a_second_source_is_told_of_a_job_that_was_spoilt(world, tmp_path):
+    world.release(specs())
+    second = World(tmp_path, name="second")
+    other = yaml.safe_load(project(environments={e: {"clusters": s["clusters"]} for e, s in TWO.items()}))  # fmt: skip
+    other["spec"]["source"] = "second"
+    second.release({"gati.yaml": yaml.safe_dump(other), "c.yaml": handler("carts")})
+
+    def edit(clone: Path) -> None:
+        (base,) = (clone / "base/gati-system/reconciler").iterdir()
+        file = base / "deployment.yaml"
+        file.write_text(file.read_text().replace("65532", "0"))
+
+    world.by_hand(edit)
+    found = second.verify().differences
+    assert [(d.path.split("/")[2], d.what) for d in found] == [("reconciler", "changed")]
+
+
 def test_a_second_source_leaves_the_job_of_the_owner_alone(world, tmp_path):
     world.release(specs())
     before = {path: content for path, content in world.tree().items() if "reconciler" in path}

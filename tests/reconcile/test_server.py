@@ -94,11 +94,13 @@ def test_ready_is_who_has_made_a_pass_or_knows_who_does(health):
 class State:
     good = True
     hold = threading.Event()
+    inside = threading.Semaphore(0)
 
     def check(self):
         return self.good, "so it is"
 
     def slow(self, accept):
+        self.inside.release()
         self.hold.wait(10)
         return 200, "text/plain", b"late\n"
 
@@ -113,7 +115,7 @@ def state():
 
 @pytest.fixture
 def server(state):
-    state.hold = threading.Event()
+    state.hold, state.inside = threading.Event(), threading.Semaphore(0)
     pages = {
         "/healthz": verdict(state.check),
         "/metrics": exposition(Meters().registry),
@@ -182,9 +184,8 @@ def test_whoever_comes_beyond_a_few_is_turned_away_and_later_is_served(server, s
     threads = [threading.Thread(target=ask, args=(server, "/slow")) for _ in range(WORKERS)]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + 5
-    while not turned_away(server):  # until all of them are at work
-        assert time.monotonic() < end, "there is room for everybody"
+        assert state.inside.acquire(timeout=5)
+    assert turned_away(server), "there is room for everybody"
     state.hold.set()
     for thread in threads:
         thread.join()
@@ -192,8 +193,13 @@ def test_whoever_comes_beyond_a_few_is_turned_away_and_later_is_served(server, s
 
 
 def test_who_says_nothing_or_nonsense_keeps_no_place(server):
+    with socket.create_connection(("127.0.0.1", server.port)) as nonsense:
+        nonsense.sendall(b"\x00\xff garbage\r\n\r\n")
+        nonsense.recv(100)
     quiet = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(WORKERS)]
-    quiet[0].sendall(b"\x00\xff garbage\r\n\r\n")
+    end = time.monotonic() + 3
+    while not turned_away(server):
+        assert time.monotonic() < end, "they should have taken every place"
     time.sleep(5.5)
     assert ask(server, "/healthz")[0] == 200
     for one in quiet:
