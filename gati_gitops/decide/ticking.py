@@ -53,6 +53,14 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
         )
     elif not same:
         clock = _restarted(clock)
+    if away >= unit.rules.progress_deadline:
+        # in so long a time it may have been well, and nobody was there to see it
+        clock = clock._replace(unready=0.0, crashing=0.0)
+    if away >= unit.rules.grace:
+        clock = clock._replace(out=0.0)
+    if away >= unit.rules.progress_deadline:
+        # what was so then and is so now may have been otherwise in between
+        clock = clock._replace(ready=0.0, unready=0.0, crashing=0.0, out=0.0)
     if sight.phase not in DEPLOYED:
         return clock._replace(since=clock.since or now, shown=0.0)
     shown = not route and not version_differs(unit, sight)

@@ -139,3 +139,15 @@ def test_where_the_gateway_counts_nothing_the_pods_word_is_enough():
         with_telemetry("v2", lambda told: replace(told, edge=silent)),
     )
     assert world.passes(1800).verdict is Verdict.ADVANCE
+
+
+def test_time_in_which_nobody_looked_makes_no_version_hopeless():
+    """Short of a pod, then unseen for long, then short of another pod that a scaler wants."""
+    world = World(canary(10)).traffic(v1=60, v2=7)
+    world.say("v2", ready=1)
+    world.look()
+    world.say("v2", ready=2)
+    world.wait(3600)
+    world.say("v2", pods=3, ready=2)
+    assert world.look().verdict is not Verdict.ROLLBACK
+    assert world.passes(900).verdict is Verdict.ROLLBACK, "for good reasons, it still is"
