@@ -115,15 +115,18 @@ class Job:
             return
         if is_late(decision, world.now + self.skew):
             world.say(f"{self.name}: the evidence is too old")
+            self.clock = self.kept(clock)
             return
         if around.cannot_write and (not site.reviewed or decision.verdict in DIRECT):
             world.say(f"{self.name} cannot push")
+            self.clock = self.kept(clock)
             return
         try:
             outcome = moved(site.policy, stored, decision.move)
         except Refused as refused:
             world.watch.costs[f"refused: {decision.move.verdict}"] += 1
             world.say(f"{self.name} is refused: {refused}")
+            self.clock = self.kept(clock)
             return
         after = Stored(outcome.plan, outcome.ledger) if outcome.plan is not None else None
         if after is not None and after.ledger.seq == stored.ledger.seq:

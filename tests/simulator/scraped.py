@@ -29,6 +29,7 @@ MUTE = "mute"
 TWICE = "twice"
 """A second server scrapes too, and nothing tells its samples apart."""
 
+SPOILED = frozenset((NAN, INF, TWICE))
 _AWAY = (GAP, DEAD, RENAMED)
 
 Fault = tuple[str, float, float]
@@ -154,6 +155,10 @@ class Scraped:
         if place == len(self.times) or self.times[place] > until:
             return False
         return not any(since <= lost < self.times[place] for lost in self.losses)
+
+    def is_spoiled(self, at):
+        """Whether what it tells then is no number, or told twice."""
+        return not SPOILED.isdisjoint(self.flaws(at)) if self.faults else False
 
     # -- telling
 

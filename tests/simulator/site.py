@@ -65,6 +65,8 @@ class Site:
         self.annotated = ""
         self.break_glass = ""
         self.rate = 0.0
+        self.rate_since = 0.0
+        """Since when anybody calls at all."""
         self.idle = (setup.probes, 0.0, 0.0, 0.0)
         self.calls: list[Call] = []
         self.buried: list[tuple[int, Pod]] = []
@@ -195,6 +197,8 @@ class Site:
 
     def set_rate(self, rate):
         self.count_flow()
+        if rate and not self.rate:
+            self.rate_since = self.world.now
         if rate == 0 < self.rate:
             for index, share in self.weights.items():
                 if share:

@@ -141,7 +141,8 @@ class Watch:
         if after is not None:
             self.numbers(ledger, after.ledger)
         age = self.world.now - truth.at
-        if move.verdict in FRESH and age > 2 * site.setup.scrape + 30 + 5:
+        # two scrapes, half a minute, and as much again by which clocks may differ
+        if move.verdict in FRESH and age > 2 * max(site.setup.scrape, 15.0) + 65:
             self.bad("stale", f"{move.verdict} {move.version} by a look {age:.0f} s before")
         index = self.world.ids.index(move.version) if move.version else -1
         if ledger.hold and move.verdict is not Verdict.ABSORB:
@@ -239,11 +240,15 @@ class Watch:
             self.bad("parked in use", f"somebody names the Service of {id}")
         quiet = at - site.flow_until[index]
         if truth.weights.get(index) and truth.rate:
-            quiet = 0.0
+            if _began_unseen(site, index, at):
+                self.costs["requests that began after the look"] += 1
+            else:
+                quiet = 0.0
         if quiet < rules.grace - 1:
             self.bad("parked in use", f"{id} had requests {quiet:.0f} s before")
         for call in site.calls:
-            if call.index == index and call.met in ("served", "nobody"):
+            reached = call.met == "served" or (call.met == "nobody" and call.gate is not None)
+            if call.index == index and reached:
                 self.quiet(site, call, at, rules)
         if not ledger.retiring:
             self.spared(site, index, ledger, truth)
@@ -299,6 +304,16 @@ class Watch:
             self.bad("removed in use", f"{id} had a share")
 
 
+def _began_unseen(site, index, at):
+    """Whether the flow began so late that no scrape can have shown it."""
+    began = site.rate_since
+    if began <= at - 2 * site.setup.scrape:
+        return False
+    deployment = site.deployments.get(index)
+    pods = deployment.pods if deployment is not None else ()
+    return not any(one.saw(began + 1.0, at) for one in (*pods, *site.gates))
+
+
 def _is_hidden(site, call):
     """By another road, to pods without a gauge: open requests of that kind show nowhere."""
     return call.gate is None and not site.setup.gauge
@@ -312,6 +327,8 @@ def _seen(site, call, moment, at):
 def _scraped(site, call, moment, at):
     """Whether somebody has read what was counted of it."""
     pod, gate = call.pod, call.gate
-    if pod is not None and pod.saw(moment, at):
+    if pod is not None and pod.saw(moment, at) and not pod.is_spoiled(pod.gone or at):
         return True
-    return gate is not None and site.setup.edge and gate.saw(moment, at)
+    if gate is None or not site.setup.edge:
+        return False
+    return gate.saw(moment, at) and not gate.is_spoiled(at)
