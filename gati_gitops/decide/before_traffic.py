@@ -15,7 +15,8 @@ from gati_gitops.plan.timescape import MAX_HOPS, hops
 
 __all__ = [
     "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
-    "pods_are_missing", "stable_cannot_carry", "step_is_not_shown", "they_cannot_share",
+    "pods_are_missing", "pods_began_again", "stable_cannot_carry", "step_is_not_shown",
+    "they_cannot_share",
 ]  # fmt: skip
 
 SCRAPE = 15.0
@@ -30,6 +31,15 @@ def step_is_not_shown(unit: Unit, sight: Sight) -> str:
 def pods_are_missing(unit: Unit, sight: Sight) -> str:
     """A version that gets traffic has all of its pods."""
     return unready(sight)
+
+
+def pods_began_again(unit: Unit, sight: Sight) -> str:
+    """Who falls over is judged from when it stood up: the step lasts as long from there."""
+    pods = sight.workload.pods if sight.workload is not None else ()
+    fell = max((pod for pod in pods if pod.restarts), key=lambda pod: pod.restarted, default=None)
+    if fell is None or unit.now - fell.restarted >= unit.rules.step_for:
+        return ""
+    return f"{fell.name} began again {span(unit.now - fell.restarted)} ago"
 
 
 def job_cannot_write(unit: Unit, sight: Sight) -> str:

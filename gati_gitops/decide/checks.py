@@ -54,9 +54,12 @@ def check(unit: Unit, sight: Sight, clock: VersionClock, beside: Sight | None) -
     # between two checks more is counted, and no check counts twice
     due = unit.now - clock.checked >= EARLY * unit.rules.interval
     if missing is not None:
-        outcome = Outcome.ERROR if missing.gap is Gap.ERROR else Outcome.UNSEEN
+        # what the gateway saw fail did fail, though the pods cannot tell of it
+        outcome, why = _failed(unit.rules, clock) or (
+            Outcome.ERROR if missing.gap is Gap.ERROR else Outcome.UNSEEN,
+            str(missing),
+        )
         facts += (Fact("metrics", str(missing), "all of them", ok=False, source=missing.source),)
-        why = str(missing)
     else:
         outcome, why = _outcome(unit.rules, clock, facts, sure)
     return Check(outcome, why, facts, _checked(clock, outcome, unit.now) if due else clock)
@@ -103,8 +106,8 @@ def _own(unit: Unit, sight: Sight, clock: VersionClock) -> tuple[VersionClock, M
     assert not isinstance(said, Missing)
     found = stretch(said, sight.workload, clock.tally, unit.rules.latency)
     if isinstance(found.counted, Missing):
-        tally = _passed_over(clock.tally, found.until, torn=found.torn)
-        recent = _passed_over(clock.recent, found.until, torn=found.torn)
+        tally = _with_edge(_passed_over(clock.tally, found.until, torn=found.torn), *found.edge)
+        recent = _with_edge(_passed_over(clock.recent, found.until, torn=found.torn), *found.edge)
         return clock._replace(tally=tally, recent=recent), found.counted
     tally, recent = added(clock.tally, found.counted), added(clock.recent, found.counted)
     return clock._replace(tally=tally, recent=recent), None
@@ -129,12 +132,32 @@ def _passed_over(tally: Tally, until: float, *, torn: bool) -> Tally:
     return tally._replace(since=tally.since + until - tally.until, until=until)
 
 
+def _with_edge(tally: Tally, requests: int, failures: int) -> Tally:
+    return tally._replace(edge=tally.edge + requests, edge_failures=tally.edge_failures + failures)
+
+
 # -- judging -------------------------------------------------------------------------------------
 
 
 def _outcome(
     rules: Rules, clock: VersionClock, facts: tuple[Fact, ...], sure: int
 ) -> tuple[Outcome, str]:
+    tally = clock.tally
+    if failed := _failed(rules, clock):
+        return failed
+    if sure < rules.min_requests:
+        short = f"{some(sure, 'request')} of {rules.min_requests}"
+        if tally.requests - tally.born >= rules.min_requests:
+            short += f" by the gateway's count, {tally.requests} by the pods' own"
+        return Outcome.TOO_FEW, short
+    bad = next((fact for fact in facts if fact.ok is False), None)
+    if bad is not None:
+        return Outcome.UNPROVED, str(bad)
+    return Outcome.PASSED, ""
+
+
+def _failed(rules: Rules, clock: VersionClock) -> tuple[Outcome, str] | None:
+    """What went wrong beyond chance, and lately."""
     tally, recent = clock.tally, clock.recent
     for name, wrong, total, limit in _shares(rules, tally):
         _, new, of, _ = next(row for row in _shares(rules, recent) if row[0] == name)
@@ -145,15 +168,7 @@ def _outcome(
                 f"{worst[0]} of {some(worst[1], 'request')} {name},"
                 f" at least {percent(least(*worst))} (wanted <= {percent(limit)})"
             )
-    if sure < rules.min_requests:
-        short = f"{some(sure, 'request')} of {rules.min_requests}"
-        if tally.requests - tally.born >= rules.min_requests:
-            short += f" by the gateway's count, {tally.requests} by the pods' own"
-        return Outcome.TOO_FEW, short
-    bad = next((fact for fact in facts if fact.ok is False), None)
-    if bad is not None:
-        return Outcome.UNPROVED, str(bad)
-    return Outcome.PASSED, ""
+    return None
 
 
 def _shares(rules: Rules, tally: Tally) -> tuple[tuple[str, int, int, float], ...]:

@@ -48,6 +48,8 @@ class Stretch:
     """Up to when it is dealt with, counted or not."""
     torn: bool = False
     """There is a hole in it: what was added up before belongs to another time."""
+    edge: tuple[int, int] = (0, 0)
+    """Requests and failures that the gateway counted in it, where the pods cannot tell."""
 
 
 def stretch(telemetry: Telemetry, workload: Workload | None, tally: Tally, bound: float) -> Stretch:
@@ -60,14 +62,16 @@ def stretch(telemetry: Telemetry, workload: Workload | None, tally: Tally, bound
     try:
         until = _horizon(telemetry, pods, since)
     except Uncountable as problem:
-        later = problem.missing.gap is not Gap.PARTIAL  # what is late may still come
-        return Stretch(problem.missing, since if later else window.at, torn=problem.torn)
+        if problem.missing.gap is not Gap.PARTIAL:  # what is late may still come
+            return Stretch(problem.missing, since, torn=problem.torn)
+        alone = _edge_alone(telemetry, since, window.at)
+        return Stretch(problem.missing, window.at, torn=problem.torn, edge=alone)
     if until <= since:
         return Stretch(Tally(since, since, sent_until=tally.sent_until), since)
     try:
         counted = _counted(telemetry, pods, since, until, bound)
     except Uncountable as problem:
-        return Stretch(problem.missing, until)
+        return Stretch(problem.missing, until, edge=_edge_alone(telemetry, since, until))
     return Stretch(_with_sent(counted, telemetry, tally), until)
 
 
@@ -245,6 +249,23 @@ def _at_the_edge(
         if label(series, "code").startswith("5"):
             failures += more
     return requests, failures
+
+
+def _edge_alone(telemetry: Telemetry, since: float, until: float) -> tuple[int, int]:
+    """What the gateway counted while pods crashed or were not read; nothing if it was not read.
+
+    Without it a version would be judged by those moments alone in which it ran.
+    """
+    edge, window = telemetry.edge, telemetry.window
+    if isinstance(edge, Missing):
+        return 0, 0
+    try:
+        _edge_horizon(edge, window, since)
+        stale = 2 * (edge.scrape or window.scrape)
+        requests, failures = _at_the_edge(edge, since, until, stale)
+    except Uncountable:
+        return 0, 0
+    return round(requests), round(failures)
 
 
 def _with_sent(counted: Tally, telemetry: Telemetry, tally: Tally) -> Tally:

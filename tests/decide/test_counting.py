@@ -354,3 +354,24 @@ def test_tallies_follow_one_another():
     both = added(one, two)
     assert both.since == 100 and both.until == 300
     assert (both.requests, both.failures, both.slow, both.edge) == (12, 3, 1, 7)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pod_series(counter("200", [9] * 8 + [1])),
+        pod_series(up=Series((), every().times, (1.0,) * (len(every().times) - 1) + (0.0,))),
+    ],
+    ids=["it began again", "it was not read"],
+)
+def test_the_gateway_tells_what_failed_while_pods_cannot(broken):
+    gateway = edge(at_gateway("200", [0] * 8 + [10]), at_gateway("502", [0] * 8 + [6]))
+    found = counted(told({"a": broken}, gateway))
+    assert isinstance(found.counted, Missing)
+    assert found.edge == (16, 6)
+
+
+def test_a_gateway_that_began_again_tells_nothing_of_that_time():
+    gateway = edge(at_gateway("502", [9] * 8 + [1]))
+    found = counted(told({"a": pod_series(counter("200", [9] * 8 + [1]))}, gateway))
+    assert found.edge == (0, 0)

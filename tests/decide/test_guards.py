@@ -131,6 +131,20 @@ def breaking():
 
 
 HALF = LiveRoute({name_of("v1"): 100}, current=False, why="not accepted")
+
+
+def falling():
+    """A pod of the new version falls over every minute, and what it counts looks well."""
+
+    def bent(seen):
+        workload = seen.live.workloads[name_of("v2")]
+        one, *rest = workload.pods
+        fell = replace(one, restarts=3, restarted=seen.live.at - 40)
+        return with_workload("v2", pods=(fell, *rest))(seen)
+
+    return stepping(bent)
+
+
 SCENES = {
     (called, "requests_were_counted"): lambda: leaving(calling(edge=False)),
     (called, "requests_are_open"): lambda: leaving(busy()),
@@ -160,6 +174,7 @@ SCENES = {
     (still_needed, "successor_is_in_doubt"): lambda: leaving(judged={("v2", "d-v2"): "prod/west"}),
     (before_traffic, "step_is_not_shown"): lambda: starting(with_live(route=HALF)),
     (before_traffic, "pods_are_missing"): lambda: starting(with_workload("v2", ready=1)),
+    (before_traffic, "pods_began_again"): falling,
     (before_traffic, "job_cannot_write"): lambda: stepping(cannot_write="no token"),
     (before_traffic, "engine_does_not_sync"): lambda: stepping(
         with_live(engine=Engine(EngineState.SUSPENDED))

@@ -162,7 +162,7 @@ def test_of_two_jobs_the_second_does_not_write_over_the_first():
     assert two.read().clocks == CLOCKS
 
 
-@pytest.mark.parametrize("packed", ["%", base64.b64encode(b"no gzip").decode(), base64.b64encode(gzip.compress(b"{")).decode()])  # fmt: skip
+@pytest.mark.parametrize("packed", ["%", base64.b64encode(b"no gzip").decode(), base64.b64encode(gzip.compress(b"{")).decode()], ids=["no base64", "no gzip", "no json"])  # fmt: skip
 def test_a_broken_config_map_begins_anew(packed):
     api = Api()
     store = ConfigMapClocks(api, "gati-system", "clocks")
