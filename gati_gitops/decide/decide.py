@@ -60,13 +60,6 @@ def decide(
     live = seen.live
     if isinstance(live, Missing):
         return _blind(live, clock)
-    if (by_hand := _by_hand(place, live)) is not None:
-        return by_hand, replace(clock, stamp="")
-    if ledger.hold:
-        return _held(ledger, f"held: {ledger.hold}"), replace(clock, stamp="")
-    if live.frozen:
-        why = f"a person wants nothing to move: {live.frozen}"
-        return _held(ledger, why), replace(clock, stamp="")
     unit = viewed(rules, place.plan, ledger, seen, live, clock, now, around)
     state = stamp(ledger)
     unit = _ticked(unit, clock, same=clock.stamp == state)
@@ -75,16 +68,23 @@ def decide(
         f"{sight.id}@{sight.entry.digest}": judged.clock
         for sight, judged in zip(unit.sights, found, strict=True)
     }
+    if (stopped := _by_hand(place, live) or _held(ledger, live)) is not None:
+        # who calls meanwhile is remembered, and no step or count of looks goes on from here
+        kept = {name: one._replace(passes=0, passed=0.0) for name, one in kept.items()}
+        return stopped, UnitClock("", kept, now)
     return _decision(unit, found, seen), UnitClock(state, kept, now)
 
 
-def _held(ledger: Ledger, why: str) -> Decision:
-    """Nothing moves; and what was seen until now counts for no step after that."""
+def _held(ledger: Ledger, live: Live) -> Decision | None:
+    """What a person has frozen does not move."""
+    if not (ledger.hold or live.frozen):
+        return None
+    said = f"a person wants nothing to move: {live.frozen}"
     findings = tuple(
         Finding(entry.id, Verdict.HELD, f"{entry.id} is {entry.phase}, and stays so")
         for entry in ledger.entries
     )
-    return Decision(Verdict.HELD, why, findings)
+    return Decision(Verdict.HELD, f"held: {ledger.hold}" if ledger.hold else said, findings)
 
 
 def _by_hand(place: Stored, live: Live) -> Decision | None:

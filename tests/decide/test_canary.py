@@ -267,6 +267,24 @@ def test_a_hold_ends_what_was_seen_so_far():
     assert no_move(world, 270).verdict is Verdict.WAIT
 
 
+def test_pods_that_were_ready_while_it_was_held_have_not_been_missing_all_the_time():
+    world = at(0).say("v2", ready=1)
+    world.look()
+    held = canary(0)
+    world.becomes(replace(held, ledger=replace(held.ledger, hold="lunch")))
+    world.say("v2", ready=2)
+    for _ in range(30):
+        assert world.look().verdict is Verdict.HELD
+    world.becomes(canary(0)).say("v2", ready=1)
+    assert no_move(world, 300).verdict is Verdict.WAIT
+
+
+def test_pods_that_nobody_looked_at_have_not_been_missing_all_the_time():
+    world = at(0).say("v2", ready=1)
+    world.look()
+    assert world.look(HOUR).move is None
+
+
 # -- what cannot be seen -------------------------------------------------------------------------
 
 

@@ -140,6 +140,23 @@ def test_a_call_by_name_while_nobody_looked_is_found_in_the_counters():
     assert world.clock.of("v1", "d-v1").pinned > START
 
 
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_call_by_name_while_it_was_held_is_remembered(frozen):
+    world = left()
+    place = world.place
+    never(world, 60, 30)
+    if frozen:
+        world.bend = with_live(frozen="ada looks at something")
+    else:
+        world.becomes(replace(place, ledger=replace(place.ledger, hold="lunch")))
+    never(world, 120)
+    world.serving["v1"].counts["exact"] += 1
+    never(world, 600)
+    world.bend = lambda seen: seen
+    world.becomes(place)
+    assert "it was called by name" in v1(never(world, HOUR)).reason
+
+
 def test_requests_that_were_open_when_it_lost_its_weight_may_end():
     world = left()
     world.say("v1", open=2)
