@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -19,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gati_gitops.observe.recording import Recorder
 from gati_gitops.reconcile.places import Narrowing
 from gati_gitops.scaffold import demo_checkout_alone, demo_specs
-from tests.publish import kit
 from tests.reconcile.town import Town
 
 LOOKS = Path(__file__).resolve().parent.parent / "gati_gitops/scaffold/looks"
@@ -72,7 +72,7 @@ def _phase(town: Town, folder: str, id: str) -> str:
 def main() -> int:
     LOOKS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gati-demo-") as folder:
-        kit.time.time = lambda: START  # the past is recorded, so that nobody's clock is behind it
+        time.time = lambda: START  # the past is recorded, so that nobody's clock is behind it
         town = Town(Path(folder), clock=START, narrowing=Narrowing(("prod",)))
         try:
             play(town, Path(folder))

@@ -68,6 +68,9 @@ def _unit_data(row: Standing) -> dict[str, Any]:
                 "weight": entry.weight,
                 "digest": entry.digest,
                 "rejected": entry.barred,
+                "floor": entry.floor,
+                "proved": entry.proved,
+                "overtaken": entry.overtaken > 0,
                 "since": _since_data(row.since_of(entry)),
             }
             for entry in ledger.entries

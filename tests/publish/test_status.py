@@ -61,7 +61,8 @@ def test_units_by_environment_in_order_of_promotion(world, told):
     assert table == [
         ["shop/users", "staging", "stage", "v1", "Active", "100"],
         ["v2", "Starting", "0"],
-        ["prod", "east,", "west", "v2", "Pending", "0"],
+        ["prod", "east,", "west", "v1", "Pending", "0"],
+        ["v2", "Pending", "0"],
         ["shop/module-db", "staging", "stage", "1.0.0", "Active", "-"],
         ["prod", "east,", "west", "1.0.0", "Pending", "-"],
     ]

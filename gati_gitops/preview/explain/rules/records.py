@@ -167,7 +167,10 @@ _RECORD = (
     rule("**", "what was published here, by which compiler, from which commit"),
 )  # fmt: skip
 
+_JOB = (rule("**", "which job writes here, by which process and in which term"),)
+
 RULES = {
+    "job.yaml": _JOB,
     "Kustomization": _BUILD,
     "unit.yaml": _UNIT_FILE,
     "rollout.yaml": _LEDGER,

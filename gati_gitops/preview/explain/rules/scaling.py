@@ -14,8 +14,18 @@ _METRIC = f"{_AUTO}.metrics[$0]"
 _NOBODY = f"without metrics a scaler follows the CPU at {CPU_UTILIZATION} %"
 
 
+def is_kept(scope: Scope, value: Any) -> bool:
+    """Whether a rollout keeps more pods than anybody wrote."""
+    entry, planned = scope.entry, scope.planned
+    if entry is None or planned is None:
+        return False
+    return bool(entry.floor == value and planned.scaling.floor < entry.floor)
+
+
 def least(scope: Scope, value: Any) -> Sources:
     """The fewest pods: the tier, the warm floor, the minimum, or the number of replicas."""
+    if is_kept(scope, value):
+        return ("ledger:floor",)
     version = scope.version
     wanted = version.workload.autoscaling if version and version.workload else None
     if version is None or version.workload is None or wanted is None:

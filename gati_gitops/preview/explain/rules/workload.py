@@ -18,6 +18,7 @@ from gati_gitops.preview.explain.rules.head import (
     below,
     selector,
 )
+from gati_gitops.preview.explain.rules.scaling import is_kept
 from gati_gitops.preview.explain.scope import Scope
 
 _RESTRICTED = "the restricted Pod Security standard asks for it"
@@ -29,6 +30,8 @@ def replicas(scope: Scope, value: Any) -> Sources:
     """A tier lowers the number of pods, a parked version has none."""
     if scope.entry is not None and scope.entry.phase is Phase.PARKED:
         return ("ledger:phase",)
+    if is_kept(scope, value):
+        return ("ledger:floor",)
     version = scope.version
     if version is not None and version.workload is not None and version.tier != "hot":
         fewest = {"warm": 1, "cold": 0}[version.tier]
