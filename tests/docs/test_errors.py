@@ -10,7 +10,10 @@ from tests.docs.blocks import ROOT
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 NOT_CODES = {"ephemeral-storage", "gateway-api"}  # first in a call or a tuple for another reason
 # Stages that report no Problem; what previews find has codes of its own.
-WITHOUT = {"cli", "emit", "forge", "preview", "publish", "render", "repo", "scaffold"}
+WITHOUT = {
+    "cli", "decide", "emit", "forge", "observe", "preview", "publish", "reconcile", "render", "repo",
+    "scaffold", "web",
+}  # fmt: skip
 ROW = re.compile(r"(?m)^\| `([a-z-]+)` \| (.+) \| (.+) \|$")
 
 

@@ -24,7 +24,7 @@ def test_github_says_dangers_first_and_notes_never():
 def test_github_says_what_many_units_share_once():
     lines = write_github(shop(57)).splitlines()
     (restart,) = (line for line in lines if "restart" in line)
-    assert "57 units: pods of {unit} 1.0.0 restart" in restart
+    assert "57 units: pods of each unit 1.0.0 restart" in restart
     assert "and 45 more" in restart
 
 
