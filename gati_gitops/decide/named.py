@@ -41,7 +41,7 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
         return _marked(said, clock._replace(pinned=unit.now, owed=0.0), pods=True, edge=True)
     if not clock.marked:
         # from the first scrape on that shows nothing of the traffic it had before
-        if said.window.at - said.window.scrape < clock.shown:
+        if said.window.at - said.window.scrape < _shown(unit, said, clock):
             return clock
         begun = clock._replace(owed=_open(said), left=clock.left or said.window.at)
         return _marked(said, begun, pods=True, edge=True)
@@ -63,10 +63,16 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
 
 def _is_called(unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock) -> bool:
     """Whether this look alone shows a call, and all of it lies where every call is by name."""
-    if not clock.left or begin(unit, said) < clock.left:
+    since = clock.left or _shown(unit, said, clock) + said.window.scrape
+    if begin(unit, said) < since:
         return False
     seen = called.requests_were_counted(unit, sight), called.gateway_counted_requests(unit, sight)
     return any(seen)
+
+
+def _shown(unit: Unit, said: Telemetry, clock: VersionClock) -> float:
+    """Since when the cluster shows it without weight, by the metric source's clock."""
+    return said.window.at - (unit.now - clock.shown)
 
 
 def _marked(said: Telemetry, clock: VersionClock, *, pods: bool, edge: bool) -> VersionClock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gati_gitops.decide.clocks import UnitClock, VersionClock
+from gati_gitops.decide.decide import decide
 from gati_gitops.decide.observation import (
     Gap,
     Missing,
@@ -16,6 +18,7 @@ from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
 from tests.decide.worlds import (
     World,
+    blind,
     both,
     canary,
     draining,
@@ -112,6 +115,45 @@ def test_a_request_that_was_cut_off_excuses_nobody_else():
     called = world.now
     world.serving["v1"].counts["exact"] += 1
     world.look()
+    assert pinned(world) > called
+
+
+def test_who_calls_while_metrics_are_away_has_named_it():
+    """It had no weight all the time, so nothing in the first look that shows metrics is ordinary."""
+    world = World(draining()).traffic(v2=20)
+    world.clock = UnitClock("", {"v1@d-v1": VersionClock(phase="Active", known=world.now)})
+    world.serving["v1"].counts["exact"] += 500
+    world.bend = blind()
+    for _ in range(20):
+        world.look()
+    world.serving["v1"].counts["exact"] += 1
+    called = world.now
+    world.look()
+    world.bend = lambda seen: seen
+    world.look()
+    assert pinned(world) > called
+
+
+def test_a_job_that_judges_late_still_hears_names():
+    """What it sees is half a minute old, each time by as much."""
+    world = World(draining()).traffic(v2=20)
+    world.clock = UnitClock("", {"v1@d-v1": VersionClock(phase="Active", known=world.now)})
+    world.serving["v1"].counts["exact"] += 500
+
+    def late() -> None:
+        seen = world.seen()
+        world.clock = decide(
+            world.rules, world.place, seen, world.clock, world.now + 50, world.around
+        )[1]
+
+    for _ in range(2):
+        world.wait(30)
+        late()
+    world.serving["v1"].counts["exact"] += 1
+    called = world.now
+    for _ in range(3):
+        world.wait(30)
+        late()
     assert pinned(world) > called
 
 
