@@ -76,6 +76,8 @@ class Setup:
             end = START + horizon if start < START - 900.0 else end
             whom = dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
             one = dice.pick((1, 2, 3)) if dice.chance(0.5) else None
+            if kind == RENAMED:  # a rule of the unit's monitor, or of the gateway's
+                whom, one = ("gateway" if whom == "gateway" else "all"), None
             if whom == "subject":
                 target = int(story.subject[1:]) - 1
             elif whom == "other":
@@ -83,7 +85,7 @@ class Setup:
             else:
                 target = whom
             if target == "gateway":
-                one = 0 if dice.chance(0.5) else None
+                one = 0 if dice.chance(0.5) and kind != RENAMED else None
                 if kind == TWICE:
                     kind = GAP
             self.targets.append((target, one, kind, start, end))
