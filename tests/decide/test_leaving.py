@@ -849,6 +849,16 @@ def test_whoever_loses_the_clocks_takes_what_leaves_for_named():
     assert "called by name" in v1(made).reason
 
 
+def test_a_call_right_after_the_clocks_were_lost_is_one_by_name():
+    world = left()
+    never(world, 480 - 60)
+    world.clock = UnitClock()
+    never(world, 30, 30)
+    world.serving["v1"].counts["exact"] += 1
+    never(world, 30, 30)
+    assert world.clock.of("v1", "d-v1").pinned == world.now
+
+
 def test_a_look_long_ago_is_no_look_in_a_row():
     world = left()
     while world.clock.of("v1", "d-v1").passes < 2:
