@@ -26,6 +26,10 @@ class Engine:
         """It says that it is done when it has begun."""
         self.slow = dice.between(20, 70) if dice.chance(0.12) else 0.0
 
+    @property
+    def unwell(self):
+        return self.disorder or self.lies or bool(self.slow)
+
     def committed(self, manifest):
         before, self.latest = self.latest, manifest
         world = self.site.world

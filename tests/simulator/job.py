@@ -59,6 +59,11 @@ class Job:
         self.skew = dice.between(-25, 25) if dice.chance(0.06) else 0.0
         self.passes = 0
 
+    @property
+    def unwell(self):
+        """Whether it has faults of its own."""
+        return bool(self.slow or self.waits or self.dies or self.forgets or self.skew)
+
     def start(self, at):
         self.site.world.at(at, self.run_pass)
 

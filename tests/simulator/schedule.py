@@ -120,6 +120,7 @@ class Play:
                 self.jobs[-1].clock = self.remembered(site)
             self.jobs[-1].start(dice.between(1, 30))
             site.every = self.jobs[-1].every
+            site.faulty |= self.jobs[-1].unwell or site.engine.unwell
             if not self.calm and dice.chance(0.06):
                 self.jobs.append(Job(site, decide, "other job"))
                 self.jobs[-1].start(dice.between(1, 30))

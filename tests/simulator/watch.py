@@ -226,7 +226,8 @@ class Watch:
         nature = self.world.natures[index, planned.release]
         if nature.good and (site.name, index) not in self.world.shaken:
             self.bad("false rollback", f"{entry.id} was well")
-        if nature.kind in ("bad", "slow") and entry.weight and truth.rate and not site.faulty:
+        enough = truth.rate * entry.weight >= 100  # one request a second
+        if nature.kind in ("bad", "slow") and enough and not site.faulty:
             took = truth.at - site.seen_since[index]
             passes = ceil(0.9 * site.rules.interval / site.every)
             self.rollbacks.append(took / (passes * site.every))
