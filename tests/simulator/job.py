@@ -58,6 +58,8 @@ class Job:
         self.stores = dice.chance(0.05)
         self.skew = dice.between(-25, 25) if dice.chance(0.06) else 0.0
         self.passes = 0
+        self.looks: list[float] = []
+        """When it saw metrics."""
 
     @property
     def unwell(self):
@@ -85,7 +87,9 @@ class Job:
             for _ in range(site.rules.synthetic):
                 site.send(world.ids.index(rolling.id))
         seen = self.look(stored)
-        truth = world.watch.truth(site, around)
+        if not (site.setup.blind and site.setup.blinded(world.now)):
+            self.looks.append(world.now)
+        truth = world.watch.truth(site, around, self.looks)
         if self.slow:
             world.later(self.slow, self.judge, seen, truth, around)
         else:

@@ -25,8 +25,11 @@ FRESH = (
     Verdict.ADVANCE, Verdict.ACTIVATE, Verdict.PARK, Verdict.REMOVE, Verdict.RETIRE,
 )  # fmt: skip
 """What must rest on a look that is not older than two scrapes and half a minute."""
-ALWAYS = (Verdict.ROLLBACK, Verdict.HOLD, Verdict.REVIVE, Verdict.ABSORB, Verdict.RETURN)
-"""What may happen in a frozen window."""
+ALWAYS = (
+    Verdict.ROLLBACK, Verdict.HOLD, Verdict.REVIVE, Verdict.ABSORB, Verdict.RETURN,
+    Verdict.PREPARE,
+)  # fmt: skip
+"""What may happen in a frozen window: the way back, and waking whoever is the way back."""
 
 
 @dataclass(slots=True)
@@ -47,6 +50,8 @@ class Truth:
     cannot_write: str
     rate: float
     judged: frozenset[tuple[str, str]]
+    looks: list[float]
+    """When the job that decides has seen metrics."""
 
 
 class Watch:
@@ -79,6 +84,8 @@ class Watch:
             self.costs["requests to a unit that has retired"] += 1
         elif gone:
             self.bad("flow to nobody", f"{world.ids[index]} has a share and was taken away")
+        elif site.engine.disorder:  # it may have taken away what was ready at the look
+            self.costs["requests to what the engine took away and brought again"] += 1
         elif not deployment.ever_ready and index in site.raised_by_job:
             self.bad("flow to nobody", f"{world.ids[index]} has a share and was never ready")
         else:
@@ -107,7 +114,7 @@ class Watch:
 
     # -- decisions
 
-    def truth(self, site, around):
+    def truth(self, site, around, looks):
         """What is so right now, beside what a job is about to see of it."""
         site.count_flow()
         held = site.stored is not None and site.stored.ledger.hold
@@ -133,6 +140,7 @@ class Watch:
             around.cannot_write,
             site.rate,
             frozenset(around.judged),
+            looks,
         )
 
     def decided(self, site, move: Move, before, after, truth: Truth):
@@ -250,7 +258,7 @@ class Watch:
         for call in site.calls:
             reached = call.met == "served" or (call.met == "nobody" and call.gate is not None)
             if call.index == index and reached:
-                self.quiet(site, call, at, rules)
+                self.quiet(site, call, truth)
         if not ledger.retiring:
             self.spared(site, index, ledger, truth)
 
@@ -274,8 +282,8 @@ class Watch:
         if planned is not None and not planned.gone and quiet < rules.idle_for - 1:
             self.bad("parked though named", f"the specs have {id}, and it was quiet {quiet:.0f} s")
 
-    def quiet(self, site, call, at, rules):
-        id = self.world.ids[call.index]
+    def quiet(self, site, call, truth):
+        id, at, rules = self.world.ids[call.index], truth.at, site.rules
         if call.began > at:
             return
         if call.ended > at:
@@ -286,7 +294,7 @@ class Watch:
         left = site.left_since[call.index]
         named = call.stray and left and call.began > left + rules.grace
         ago = at - call.began
-        if named and ago < rules.idle_for - 1 and _scraped(site, call, call.ended, at):
+        if named and ago < rules.idle_for - 1 and _counted(site, call, truth):
             self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
 
     def removed(self, site, index, truth):
@@ -323,6 +331,14 @@ def _is_hidden(site, call):
 def _seen(site, call, moment, at):
     """Whether the rules can have known of it: it was scraped, or should have been by then."""
     return moment <= at - 2 * site.setup.scrape or _scraped(site, call, moment, at)
+
+
+def _counted(site, call, truth):
+    """Whether a job has seen metrics while it showed in them."""
+    first = call.ended + site.setup.scrape
+    last = call.ended + site.rules.grace + 4 * site.setup.scrape
+    seen = any(first <= look <= last for look in truth.looks)
+    return seen and _scraped(site, call, call.ended, truth.at)
 
 
 def _scraped(site, call, moment, at):
