@@ -43,7 +43,7 @@ def kube(control_plane, opened):
     return opened(control_plane.kubeconfig)
 
 
-def until(what: Callable[[], object], seconds: float = 30) -> object:
+def until(what: Callable[[], object], seconds: float = 120) -> object:
     end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end, "it did not come about"
