@@ -47,7 +47,7 @@ GUARDS = (
     ("before_traffic", ("__all__",), COMING),
     ("called", ("CALLS", "NEVER"), LEAVING),
     ("unproved", ("GAPS",), LEAVING),
-    ("still_needed", ("BLOCKS",), LEAVING),
+    ("still_needed", ("BLOCKS", "TIMES"), LEAVING),
 )
 """Modules, the names in them under which their guards are listed, and where those are asked."""
 
@@ -64,7 +64,10 @@ BEHIND: dict[str, tuple[str, ...]] = {
 
 _D = "gati_gitops.decide."
 HABITS = (
-    Mutant("counters_may_fall", f"{_D}traffic.checked {_D}counters.checked", None, COMING),
+    Mutant("counters_may_fall", f"{_D}counters.checked", None, COMING),
+    Mutant("looks_may_disagree", f"{_D}drain.agreed {_D}parked.agreed", "", LEAVING),
+    Mutant("names_are_forgotten", f"{_D}quiet.heard", lambda *seen: seen[-1], LEAVING),
+    Mutant("chance_is_proof", f"{_D}checks.proves_more", lambda wrong, *_: wrong > 0, COMING),
     Mutant("ledger_may_have_moved", "tests.simulator.job.has_moved", without=False),
     Mutant("evidence_may_be_late", "tests.simulator.job.is_late", without=False),
 )

@@ -15,6 +15,8 @@ from gati_gitops.errors import Refused
 from gati_gitops.ledger.stored import Stored
 from tests.simulator.delivery import UNKNOWN
 
+LATE = 20.0
+"""Seconds by which an answer may be old without being wrong."""
 DOWN = Missing(Gap.ERROR, "connection refused", "prometheus")
 PARTIAL = Missing(Gap.PARTIAL, "the answer has warnings", "prometheus")
 FAR = Missing(Gap.ERROR, "its clock is 95 s away from ours", "prometheus")
@@ -50,7 +52,7 @@ class Job:
         self.name = name
         self.clock = UnitClock()
         self.every = dice.drawn(((0.4, 30.0), (0.3, 40.0), (0.3, dice.between(30, 60))))
-        self.slow = dice.between(10, 90) if dice.chance(0.06) else 0.0
+        self.slow = dice.between(10, 160) if dice.chance(0.06) else 0.0
         self.waits = dice.between(30, 150) if dice.chance(0.06) else 0.0
         """How long it takes to push, when others push too."""
         self.dies = dice.chance(0.08)
@@ -90,6 +92,8 @@ class Job:
         if not (site.setup.blind and site.setup.blinded(world.now)):
             self.looks.append(world.now)
         truth = world.watch.truth(site, around, self.looks)
+        if site.setup.blind and "metrics late" in site.setup.blinded(world.now):
+            truth.newest -= LATE
         if self.slow:
             world.later(self.slow, self.judge, seen, truth, around)
         else:
@@ -193,7 +197,7 @@ class Job:
             if "far clock" in blind:
                 return FAR
             if "metrics late" in blind:
-                late = 20.0
+                late = LATE
         at = now - late
         end = min(at, setup.frozen_at(now))
         window = Window(at, setup.span, setup.scrape, "prometheus")

@@ -95,6 +95,7 @@ class Play:
         if story.name not in ("drain", "parked") and self.scaling is TO_ZERO:
             self.scaling = SCALED
         self.calm = dice.chance(0.1)
+        self.breaking = story.name in ("canary", "blue-green") and dice.chance(0.04)
         self.subject = IDS.index(story.subject)
         count = min(len(story.phases) + 1, len(IDS))
         self.world = World(dice, story, NAMES[:count], IDS[:count], self.natures(), tells=tells)
@@ -144,7 +145,7 @@ class Play:
     def place(self, name):
         dice, story, world = self.dice, self.story, self.world
         setup = Setup(dice, story, HORIZON, self.rules, calm=self.calm)
-        stored = beginning(story, self.scaling, name)
+        stored = beginning(story, self.scaling, name, self.breaking)
         world.now = START - setup.span - 1.0
         site = Place(world, name, setup, stored, policy_of(story.strategy), self.rules)
         manifest = manifest_of(stored, 0)

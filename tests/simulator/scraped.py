@@ -35,6 +35,7 @@ _AWAY = (GAP, DEAD, RENAMED)
 Fault = tuple[str, float, float]
 """What goes wrong with the scrapes of a target, from when until when."""
 
+NOT_TOLD = Missing(Gap.NO_DATA, "the gateway shows no open requests of this version")
 NOT_COUNTED = Missing(Gap.UNSUPPORTED, "the gateway does not count open requests by version")
 
 
@@ -315,5 +316,5 @@ def edge_series(gates, version, start, end, active):
         if active and times and times[-1] > end - 3 * gate.every and MUTE not in flaws:
             values = gauge(gate.gauges[version][first:last], flaws)
             opened.append(Series((name,), times, values))
-    told = tuple(opened) if active else NOT_COUNTED
+    told = (tuple(opened) or NOT_TOLD) if active else NOT_COUNTED
     return EdgeSeries(tuple(requests), told, tuple(ups), gates[0].every)

@@ -113,7 +113,7 @@ def rules_of(strategy: str, grace: int, step_for: int, synthetic: int = 0) -> Ru
 
 
 @lru_cache(maxsize=256)
-def version(id: str, digest: str, scaling: Scaling) -> PlannedVersion:
+def version(id: str, digest: str, scaling: Scaling, breaking: bool = False) -> PlannedVersion:
     return PlannedVersion(
         id=id,
         name=UNIT.version_name(id),
@@ -122,7 +122,7 @@ def version(id: str, digest: str, scaling: Scaling) -> PlannedVersion:
         image=f"registry.example.com/orders:{id}",
         port=3000,
         weight=100,
-        breaking=False,
+        breaking=breaking,
         scaling=scaling,
         files=("orders.yaml",),
     )
@@ -130,10 +130,16 @@ def version(id: str, digest: str, scaling: Scaling) -> PlannedVersion:
 
 @lru_cache(maxsize=256)
 def wanted(
-    target: str, digest: str, scaling: Scaling, cluster: str, kept: tuple[str, ...] = ()
+    target: str,
+    digest: str,
+    scaling: Scaling,
+    cluster: str,
+    kept: tuple[str, ...] = (),
+    breaking: bool = False,
 ) -> UnitPlan:
     """What specs say that have one version, or others beside it."""
-    versions = (*(version(id, "a", scaling) for id in kept), version(target, digest, scaling))
+    others = tuple(version(id, "a", scaling) for id in kept)
+    versions = (*others, version(target, digest, scaling, breaking))
     return UnitPlan(UNIT, "prod", cluster, "shop", "main", target, ROUTE, versions)
 
 
@@ -143,7 +149,7 @@ def policy_of(strategy: str) -> Policy:
 
 
 @lru_cache(maxsize=1024)
-def beginning(story: Story, scaling: Scaling, cluster: str) -> Stored:
+def beginning(story: Story, scaling: Scaling, cluster: str, breaking: bool = False) -> Stored:
     """The unit as it stands when the schedule begins."""
     policy = policy_of(story.strategy)
     stored: Stored | None = None
@@ -152,7 +158,8 @@ def beginning(story: Story, scaling: Scaling, cluster: str) -> Stored:
         order.reverse()
     for id in sorted(order):
         beside = tuple(other for other in story.kept if other < id)
-        outcome = fold(policy, wanted(id, "a", scaling, cluster, beside), stored)
+        breaks = breaking and id == story.target
+        outcome = fold(policy, wanted(id, "a", scaling, cluster, beside, breaks), stored)
         stored = Stored(outcome.plan, outcome.ledger)
         stored = _put(policy, stored, {id: ("Active", 100)}, ())
     said = {id: (phase, weight) for id, phase, weight in story.phases}

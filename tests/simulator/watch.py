@@ -37,7 +37,11 @@ class Truth:
     """How it really was at the moment of a look."""
 
     at: float
+    newest: float
+    """Up to when metrics were told."""
     ready: list[int]
+    restarted: list[float]
+    """When a pod of each version last began again."""
     weights: dict[int, int]
     live: dict[str, int]
     shown: list[float]
@@ -50,6 +54,7 @@ class Truth:
     cannot_write: str
     rate: float
     judged: frozenset[tuple[str, str]]
+    flow_until: list[float]
     looks: list[float]
     """When the job that decides has seen metrics."""
 
@@ -123,11 +128,17 @@ class Watch:
                 seen = site.seen_since if share else site.left_since
                 seen[index] = seen[index] or self.world.now
         ready = [0] * self.world.versions
+        restarted = [0.0] * self.world.versions
         for index, deployment in site.deployments.items():
             ready[index] = sum(pod.ready for pod in deployment.pods)
+            for pod in deployment.pods:
+                if pod.restarts and pod.restarted > restarted[index]:
+                    restarted[index] = pod.restarted
         return Truth(
             self.world.now,
+            self.world.now,
             ready,
+            restarted,
             dict(site.weights),
             dict(site.live_weights),
             list(site.shown_since),
@@ -140,6 +151,7 @@ class Watch:
             around.cannot_write,
             site.rate,
             frozenset(around.judged),
+            list(site.flow_until),
             looks,
         )
 
@@ -223,7 +235,12 @@ class Watch:
         counted = site.setup.edge or not site.setup.probes
         if truth.served[index] < rules.min_requests - 2 and counted:
             self.bad("without data", f"{move.version} had served {truth.served[index]:.0f}")
+        fell = truth.at - truth.restarted[index]
+        if fell < rules.step_for - 1:
+            self.bad("hasty", f"a pod of {move.version} began again {fell:.0f} s before")
         weight = 100 if move.verdict is Verdict.ACTIVATE else move.weight
+        if weight < 100 and site.stored.plan.version(*entry.key).breaking:
+            self.bad("cannot share", f"{move.version} breaks with the Active version")
         if weight not in rules.steps or any(entry.weight < s < weight for s in rules.steps):
             self.bad("hasty", f"{move.version} went from {entry.weight} to {weight}")
 
@@ -247,7 +264,7 @@ class Watch:
             self.bad("parked in use", f"the gateway gave {id} {truth.weights[index]}")
         if index in truth.referenced:
             self.bad("parked in use", f"somebody names the Service of {id}")
-        quiet = at - site.flow_until[index]
+        quiet = at - truth.flow_until[index]
         if truth.weights.get(index) and truth.rate:
             if _began_unseen(site, index, at):
                 self.costs["requests that began after the look"] += 1
@@ -278,12 +295,12 @@ class Watch:
         if active is not None and (active.barred or active.key in truth.judged):
             self.bad("way back", f"{active.id} was rejected when {id} was parked")
         planned = site.stored.plan.version(*entry.key)
-        quiet = truth.at - site.flow_until[index]
+        quiet = truth.at - truth.flow_until[index]
         if planned is not None and not planned.gone and quiet < rules.idle_for - 1:
             self.bad("parked though named", f"the specs have {id}, and it was quiet {quiet:.0f} s")
 
     def quiet(self, site, call, truth):
-        id, at, rules = self.world.ids[call.index], truth.at, site.rules
+        id, at, rules = self.world.ids[call.index], truth.newest, site.rules
         if call.began > at:
             return
         if call.ended > at:
@@ -299,7 +316,7 @@ class Watch:
 
     def removed(self, site, index, truth):
         """What is removed was called by nobody while it was parked."""
-        id, at = self.world.ids[index], truth.at
+        id, at = self.world.ids[index], truth.newest
         since = max(site.park_committed[index], at - site.rules.park_for)
         for call in site.calls:
             if (
