@@ -1,7 +1,7 @@
 """The same on a real API server and its controllers: what we rely on is so."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import yaml
@@ -43,10 +43,10 @@ def kube(control_plane, opened):
     return opened(control_plane.kubeconfig)
 
 
-def until(what: Callable[[], object], seconds: float = 120) -> object:
+def until(what: Callable[[], object], seconds: float = 120, why: Sequence[object] = ()) -> object:
     end = time.monotonic() + seconds
     while not (found := what()):
-        assert time.monotonic() < end, "it did not come about"
+        assert time.monotonic() < end, f"it did not come about: {why}"
         time.sleep(0.1)
     return found
 
@@ -415,7 +415,9 @@ class TestLook:
 
     def test_with_the_rights_that_the_documents_ask_for(self, control_plane, opened, world):
         """The roles of docs/cluster-access.md are enough, the engine's objects included."""
-        control_plane.install_crds("argoproj.io_*")
+        control_plane.install_crds(
+            "argoproj.io_*", "gateway.networking.k8s.io_*", "networking.istio.io_*", "traefik.io_*"
+        )
         control_plane.namespace("argocd")
         application = {
             "apiVersion": "argoproj.io/v1alpha1",
@@ -465,14 +467,19 @@ class TestLook:
         kube = opened(account.kubeconfig)
         engines = Engines(_target(), world.units, kube)
 
+        lacks: list[object] = []  # Rights take a moment until they hold.
+
         def complete() -> bool:
             found = Cluster(kube, engines).look(Wanted("east", world.units))
-            if isinstance(found, Missing):
-                return False
-            live = found[KEY]
-            return not isinstance(live.references, Missing) and isinstance(live.engine, Engine)
+            parts = (
+                (found,)
+                if isinstance(found, Missing)
+                else (found[KEY].references, found[KEY].engine)
+            )
+            lacks[:] = [part for part in parts if isinstance(part, Missing)]
+            return not lacks
 
-        assert until(complete)
+        until(complete, why=lacks)
         live = Cluster(kube, engines).look(Wanted("east", world.units))[KEY]
         assert live.route.weights == {V1: 90, V2: 10}
         assert live.engine == Engine(EngineState.SYNCED, "", "c0ffee")
