@@ -127,7 +127,7 @@ def ledger(world: World, cluster: str = "prod", unit: str = "handler-cart") -> d
     import yaml
 
     path = f"overlays/{cluster}/{cluster}/shop/{unit}/rollout.yaml"
-    data = yaml.safe_load(world.git.tree()[path])
+    data = yaml.safe_load(world.git.show(path))
     return {
         f"{e['id']}{'?' if e['phase'] == 'Pending' else ''}": (e["phase"], e.get("weight", 0))
         for e in data["versions"]
