@@ -3,6 +3,7 @@
 from tests.e2e import specs
 from tests.e2e.cluster import DEPLOYMENT, ROUTE, Cluster
 from tests.e2e.engines import ArgoCd, Flux, wait_synced
+from tests.e2e.job import Job
 from tests.e2e.processes import until
 from tests.e2e.world import World
 
@@ -63,3 +64,13 @@ def owned(cluster: Cluster, unit: str) -> list[str]:
     label = "gati.dev/unit"
     found = cluster.objects(*OURS).items()
     return [name for name, body in found if body["metadata"]["labels"].get(label) == unit]
+
+
+def passes(job: Job, count: int) -> None:
+    """So many whole passes of the job, beginning with the next."""
+
+    def ended() -> int:
+        return sum(line["message"] == "pass ended" for line in job.lines())
+
+    start = ended()
+    until(f"{count} passes", lambda: ended() > start + count, within=20 * count, every=0.5)

@@ -18,15 +18,14 @@ ROUTE = (specs.NAMESPACE, "handler-cart")
 RATE = 60.0
 
 
-def settings(world, engine):
+def settings(world, engine, **more):
     clusters = {name: {"sync": {"engine": engine, **NUDGE}} for name in world.clusters}
-    return specs.project(
-        world,
-        engine,
-        rollout=ROLLOUT,
-        decommission=DECOMMISSION,
-        environments={name: {"clusters": {name: clusters[name]}} for name in world.clusters},
-    )
+    usual = {
+        "rollout": ROLLOUT,
+        "decommission": DECOMMISSION,
+        "environments": {name: {"clusters": {name: clusters[name]}} for name in world.clusters},
+    }
+    return specs.project(world, engine, **specs.merged(usual, more))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
