@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeGuard
 
 from gati_gitops.errors import Refused
 from gati_gitops.ledger import acts
@@ -153,7 +154,16 @@ def give_back(policy: Policy, stored: Stored, id: str, digest: str, to: str = ""
     if entry.phase in ROLLING and entry != ledger.rolling:  # a canary beside the target
         judged_bad = with_changed(ledger, [entry], rejected)
         return decided(policy, stored, filled(judged_bad))
+    back, rolling = ledger.live(to), ledger.rolling
+    if entry.phase is Phase.ACTIVE and rolling is not None and _runs(back):
+        # nobody has judged what comes behind it, and it may be what mends it
+        left = replace(returned(ledger, back, [entry]), target=rolling.id)
+        return decided(policy, stored, left)
     return replace(rollback(policy, stored, to), notes=())
+
+
+def _runs(back: Entry | None) -> TypeGuard[Entry]:
+    return back is not None and back.phase is Phase.DRAINING and not back.barred
 
 
 def returns(policy: Policy, stored: Stored) -> Outcome:

@@ -227,6 +227,20 @@ def test_a_version_that_bakes_is_left_for_the_one_that_drains():
     settled(files, tree)
 
 
+def test_who_starts_behind_a_version_that_is_left_was_not_judged_and_goes_on():
+    _, tree = after_two()
+    tree = do(tree, "activate", "v2")
+    files = files_of(version="v3")
+    tree = tree_of(files, tree)
+    assert phases(tree)["v3"] == ("Starting", 0)
+    tree = do(tree, "rollback", "v2", to="v1")
+    assert phases(tree) == {"v1": ("Active", 100), "v2": ("Rejected", 0), "v3": ("Starting", 0)}
+    settled(files, tree)
+    tree = do(tree, "advance", "v3", weight=10)
+    assert phases(tree) == {"v1": ("Active", 90), "v2": ("Rejected", 0), "v3": ("Canary", 10)}
+    settled(files, tree)
+
+
 def test_a_revision_that_fails_returns_to_the_one_before_and_leaves_a_rollout_alone():
     files, tree = after_two()
     tree = do(tree, "advance", "v2", weight=10)
