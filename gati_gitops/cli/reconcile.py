@@ -12,13 +12,22 @@ import click
 
 from gati_gitops.cli.clusters import cluster_options
 from gati_gitops.cli.deciding import hand_of, root_option
-from gati_gitops.cli.reconciling import Asked, Teller, options
+from gati_gitops.cli.reconciling import Asked, Teller, options, sources_of
 from gati_gitops.cli.repository import author_option, opened, repository_options
-from gati_gitops.cli.running import ending_in_a_line, running_of, running_options
+from gati_gitops.cli.running import (
+    begun,
+    ending_in_a_line,
+    running_of,
+    running_options,
+    stopped,
+    watched,
+)
 
 if TYPE_CHECKING:
+    from gati_gitops.publish.hand import Hand
     from gati_gitops.reconcile.run import Job
     from gati_gitops.reconcile.running import Running
+    from gati_gitops.reconcile.sources import Sources
     from gati_gitops.repo.repository import Repository
 
 
@@ -55,54 +64,52 @@ def command(**given: Any) -> int:
     teller = Teller(asked.format, dry_run=asked.dry_run, explain=asked.explain, quiet=asked.quiet)
     with ExitStack() as stack:
         repository = stack.enter_context(opened(given["repo"], given["branch"], given["cache"]))
+        running = stack.enter_context(running_of(given, asked))
+
+        def begin() -> tuple[Hand, Sources]:
+            hand = hand_of(repository, given["author"], given["root"])
+            return hand, sources_of(repository, asked, given)
+
         if asked.replay:
             from gati_gitops.cli.reconciling import refuse_server
             from gati_gitops.reconcile.replay import replay
 
             refuse_server(repository, dry_run=asked.dry_run)
-            job, _ = _job(repository, asked, given, stack)
+            job = _job(repository, asked, running, begin(), stack)
             return teller.replayed(replay(job, asked.replay, dry_run=asked.dry_run))
-        job, running = _job(repository, asked, given, stack)
         teller.silent = running.logs is not None
         with ending_in_a_line(running):
             if asked.watch:
-                from gati_gitops.cli.reconciling import watched
-
-                return watched(job, asked, teller, running, stack)
+                stop = stopped(stack)
+                found = begun(begin, asked, teller, running, stop)
+                if found is None:
+                    return 0
+                job = _job(repository, asked, running, found, stack)
+                return watched(job, asked, teller, running, stop)
             from gati_gitops.reconcile.run import run_pass
 
+            job = _job(repository, asked, running, begin(), stack)
             return teller.told(run_pass(job, dry_run=asked.dry_run))
 
 
 def _job(
-    repository: Repository, asked: Asked, given: dict[str, Any], stack: ExitStack
-) -> tuple[Job, Running]:
-    """The job that the options describe, and what is around its passes."""
-    from gati_gitops.cli.reconciling import (
-        clocks_of,
-        fence_of,
-        progress,
-        recorder_of,
-        sources_of,
-    )
+    repository: Repository,
+    asked: Asked,
+    running: Running,
+    made_of: tuple[Hand, Sources],
+    stack: ExitStack,
+) -> Job:
+    """The job that the options describe, with what is around its passes."""
+    from gati_gitops.cli.reconciling import clocks_of, fence_of, progress, recorder_of
     from gati_gitops.forge.choose import forge_for
     from gati_gitops.publish.describe import Describing
     from gati_gitops.reconcile.run import Job
 
-    hand = hand_of(repository, given["author"], given["root"])
-    sources = stack.enter_context(sources_of(repository, asked, given))
-    running = stack.enter_context(
-        running_of(
-            given,
-            sources.judged,
-            watch=asked.watch,
-            interval=asked.interval,
-            deadline=asked.deadline,
-            dry_run=asked.dry_run,
-        )
-    )
+    hand, sources = made_of
+    stack.enter_context(sources)
+    running.reach(sources.judged)
     shown = progress(sys.stderr)
-    job = Job(
+    return Job(
         repository,
         asked.hand(hand),
         sources.eyes,
@@ -118,4 +125,3 @@ def _job(
         tell=None if asked.dry_run else sources.tell,
         hold=None if asked.dry_run or asked.replay else sources.hold,
     )
-    return job, running

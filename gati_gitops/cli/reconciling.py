@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from gati_gitops.reconcile.clocks_store import ClockStore
     from gati_gitops.reconcile.fence import Fence
     from gati_gitops.reconcile.places import Narrowing
-    from gati_gitops.reconcile.run import Job, Passed
-    from gati_gitops.reconcile.running import Running
+    from gati_gitops.reconcile.run import Passed
     from gati_gitops.reconcile.sources import Sources
     from gati_gitops.repo.repository import Repository, Tip
 
@@ -135,11 +134,15 @@ class Asked:
         )
 
     def hand(self, hand: Hand) -> Hand:
-        """The same hand, which is as patient as a pass may last, and signs if it must."""
+        """The same hand, which is as patient as a pass may last, and signs if it must.
+
+        Where another pass follows, there is no need to insist for longer than until then.
+        """
         from gati_gitops.repo.sign import signer
 
         own = signer(os.environ, required=True) if self.sign else hand.signer
-        return replace(hand, signer=own, retry=replace(hand.retry, budget=self.deadline / 2))
+        budget = min(self.deadline / 2, self.interval if self.watch else math.inf)
+        return replace(hand, signer=own, retry=replace(hand.retry, budget=budget))
 
     def trust(self) -> Callable[[Repository, Tip], None] | None:
         if not self.require_signed:
@@ -270,18 +273,6 @@ def progress(stream: IO[str]) -> Listener | None:
                 stream.flush()
 
     return Progress()
-
-
-def watched(job: Job, asked: Asked, teller: Teller, running: Running, stack: ExitStack) -> int:
-    """Pass after pass, until a signal says stop."""
-    from gati_gitops.reconcile.watch import Watch
-
-    watch = Watch(job, asked.interval, asked.deadline, running.leader, teller.passed)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before = signal.signal(number, lambda *_: watch.stop.set())
-        stack.callback(signal.signal, number, before)
-    watch.run()
-    return 0
 
 
 # -- what is said ----------------------------------------------------------------------------------

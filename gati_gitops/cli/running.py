@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gati_gitops.errors import GatiError
+from gati_gitops.errors import GatiError, Outside
 
 if TYPE_CHECKING:
-    from gati_gitops.observe.kube_config import Access
+    from gati_gitops.cli.reconciling import Asked, Teller
+    from gati_gitops.reconcile.run import Job
     from gati_gitops.reconcile.running import Running
+
+T = TypeVar("T")
 
 
 def running_options(command: Any) -> Any:
@@ -46,34 +51,26 @@ def running_options(command: Any) -> Any:
     return command
 
 
-def running_of(
-    given: Mapping[str, Any],
-    accesses: Mapping[str, Access],
-    *,
-    watch: bool,
-    interval: float,
-    deadline: float,
-    dry_run: bool = False,
-) -> Running:
+def running_of(given: Mapping[str, Any], asked: Asked) -> Running:
     """What is around the passes, as the options say. A dry run tells nobody."""
     from gati_gitops.reconcile.running import Running, Wanted
 
     form = given["log_format"]
-    if form is None and watch and given["format"] == "text" and not sys.stdout.isatty():
+    if form is None and asked.watch and given["format"] == "text" and not sys.stdout.isatty():
         form = "json"
-    if given["lease"] and not watch:
+    if given["lease"] and not asked.watch:
         raise click.UsageError("--lease is for who goes on: not without --watch")
     wanted = Wanted(
         given["listen"] or "",
         given["lease"] or "",
         form,
         given["log_level"],
-        given["events"] and not dry_run,
-        given["status"] and not dry_run,
+        given["events"] and not asked.dry_run,
+        given["status"] and not asked.dry_run,
     )
     # programs read JSON from stdout; words for people go to stderr
     stream = sys.stdout if form == "json" else sys.stderr
-    return Running(wanted, accesses, os.environ, stream, interval=interval, deadline=deadline)
+    return Running(wanted, os.environ, stream, interval=asked.interval, deadline=asked.deadline)
 
 
 @contextmanager
@@ -87,3 +84,33 @@ def ending_in_a_line(running: Running) -> Iterator[None]:
         more = {"remedy": error.remedy} if error.remedy else {}
         running.logs.line("error", "ended", reason=error.message, **more)
         sys.exit(error.exit_code)
+
+
+def stopped(stack: ExitStack) -> Event:
+    """What is set when a signal says stop."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.signal(number, lambda *_: stop.set())
+        stack.callback(signal.signal, number, before)
+    return stop
+
+
+def begun(
+    begin: Callable[[], T], asked: Asked, teller: Teller, running: Running, stop: Event
+) -> T | None:
+    """What passes are made with, once Git answers; None: told to stop before it did."""
+    from gati_gitops.reconcile.watch import insist
+
+    def tell(error: Outside) -> None:
+        running.failed("git", error.message)
+        teller.passed(error)
+
+    return insist(begin, tell, asked.interval, stop)
+
+
+def watched(job: Job, asked: Asked, teller: Teller, running: Running, stop: Event) -> int:
+    """Pass after pass, until a signal says stop."""
+    from gati_gitops.reconcile.watch import Watch
+
+    Watch(job, asked.interval, asked.deadline, running.leader, teller.passed, stop).run()
+    return 0

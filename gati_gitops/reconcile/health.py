@@ -1,7 +1,8 @@
 """Whether the job lives, and whether it does its work: what the kubelet asks.
 
 It lives while its passes end within their deadline; one that hangs is better begun again. It is
-ready when it has made a pass, or knows who makes them instead.
+ready when it has made a pass that saw everything, or knows who makes them instead; an outage later
+on is told in other ways.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections.abc import Callable
 from threading import Lock
 
 from gati_gitops.reconcile.announce import Listener, Pass
+from gati_gitops.redact import redact
+
+NEEDED = frozenset(("git", "cluster", "metrics"))
+"""What a pass works with; without one of them it can decide little or nothing."""
 
 
 class Health(Listener):
@@ -32,16 +37,30 @@ class Health(Listener):
         self._since = clock()
         """When the last pass ended, or it became our turn to make one."""
         self._passes = 0
+        self._saw = False
+        """Whether a pass has seen everything."""
+        self._whole = True
+        """Whether the pass under way has, so far."""
+        self._missed = ""
+        """What could not be seen last."""
         self._leader, self._ours = "", False
 
     def started(self, this: Pass) -> None:
         with self._lock:
             self._began = self._clock()
+            self._whole = True
+
+    def failed(self, source: str, error: str, env: str, cluster: str) -> None:
+        if source in NEEDED:
+            with self._lock:
+                self._whole = False
+                self._missed = f"{source}: {error}"
 
     def ended(self, this: Pass, now: float, waiting: int) -> None:
         with self._lock:
             self._began = None
             self._passes += 1
+            self._saw = self._saw or self._whole
             self._since = self._clock()
 
     def leads(self, leader: str, ours: bool) -> None:
@@ -70,6 +89,9 @@ class Health(Listener):
     def ready(self) -> tuple[bool, str]:
         """Whether it does what it is there for, and why."""
         with self._lock:
-            if self._ours:
-                return self._passes > 0, f"leads, {self._passes} passes made"
-            return bool(self._leader), f"{self._leader or 'nobody'} leads"
+            if not self._ours and self._leader:
+                return True, f"{self._leader} leads"
+            if self._ours and self._saw:
+                return True, f"leads, {self._passes} passes made"
+            who = f"leads, {self._passes} passes made" if self._ours else "nobody leads"
+            return False, f"{who}; {redact(self._missed)}" if self._missed else who

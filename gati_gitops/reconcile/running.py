@@ -48,7 +48,6 @@ class Running:
     def __init__(
         self,
         wanted: Wanted,
-        accesses: Mapping[str, Access],
         environ: Mapping[str, str],
         stream: TextIO,
         *,
@@ -58,7 +57,8 @@ class Running:
         timing: Timing | None = None,
     ) -> None:
         self._wanted = wanted
-        self._accesses = accesses
+        self._clock = clock
+        self._timing = timing
         self._stack = ExitStack()
         self._announce = Announcer()
         self.identity = f"{socket.gethostname()}_{token_hex(4)}"
@@ -68,61 +68,64 @@ class Running:
         if wanted.log_format is not None:
             ids = self._traces.current
             self.logs = Logs(stream, wanted.log_format, clock, ids, wanted.log_level)
-        self._election = self._contended(timing) if wanted.lease else None
+        self._lease_name = _lease_name(wanted.lease)
+        self._election: Election | None = None
         self._health = Health(deadline, interval, contends=self._contends)
         self._listeners: list[Listener] = [self._traces, self._health]
         self._listeners += [self.logs] if self.logs is not None else []
         self.server: Server | None = None
-        self._told(clock)
-
-    def _told(self, clock: Callable[[], float]) -> None:
-        """Those who take time come last."""
-        wanted = self._wanted
         if wanted.listen:
-            from gati_gitops.reconcile.meters import Meters
+            self._listen(wanted.listen)
+        self._announce = Announcer(self._listeners)
 
-            meters = Meters(clock)
-            self._listeners.append(meters)
-            pages = {
-                "/healthz": verdict(self._health.alive),
-                "/readyz": verdict(self._health.ready),
-                "/metrics": exposition(meters.registry),
-            }
-            self.server = Server(wanted.listen, pages)
-            self._stack.callback(self.server.close)
-        if wanted.events or wanted.status:
-            patience = Patience(attempts=2, seconds=3)
-            kubes = {
-                name: Kube(access, timeouts=_QUICK, patience=patience)
-                for name, access in self._accesses.items()
-            }
-            for kube in kubes.values():
-                self._stack.callback(kube.close)
-            if wanted.events:
-                from gati_gitops.reconcile.events import Events
+    def _listen(self, address: str) -> None:
+        from gati_gitops.reconcile.meters import Meters
 
-                self._listeners.append(Events(kubes, self.identity, clock))
-            if wanted.status:
-                from gati_gitops.reconcile.gati_status import Status
+        meters = Meters(self._clock)
+        self._listeners.append(meters)
+        pages = {
+            "/healthz": verdict(self._health.alive),
+            "/readyz": verdict(self._health.ready),
+            "/metrics": exposition(meters.registry),
+        }
+        self.server = Server(address, pages)
+        self._stack.callback(self.server.close)
 
-                self._listeners.append(Status(kubes, clock))
+    def reach(self, accesses: Mapping[str, Access]) -> None:
+        """Say how clusters are reached, once it is known which: where we lead, and whom we tell."""
+        wanted = self._wanted
+        if self._lease_name is not None:
+            self._election = self._contended(accesses, *self._lease_name)
+        if not (wanted.events or wanted.status):
+            return
+        patience = Patience(attempts=2, seconds=3)
+        kubes = {
+            name: Kube(access, timeouts=_QUICK, patience=patience)
+            for name, access in accesses.items()
+        }
+        for kube in kubes.values():
+            self._stack.callback(kube.close)
+        # those who take time come last
+        if wanted.events:
+            from gati_gitops.reconcile.events import Events
 
-    def _contended(self, timing: Timing | None) -> Election:
-        namespace, slash, name = self._wanted.lease.partition("/")
-        if not (namespace and slash and name):
-            raise Misnamed(
-                f"--lease {self._wanted.lease} is no Lease", remedy="write NAMESPACE/NAME"
-            )
-        if len(self._accesses) != 1:
+            self._listeners.append(Events(kubes, self.identity, self._clock))
+        if wanted.status:
+            from gati_gitops.reconcile.gati_status import Status
+
+            self._listeners.append(Status(kubes, self._clock))
+
+    def _contended(self, accesses: Mapping[str, Access], namespace: str, name: str) -> Election:
+        if len(accesses) != 1:
             raise Misnamed(
                 "a Lease is of one cluster, and several are looked at",
                 remedy="narrow with --cluster, or leave out --lease",
             )
-        (access,) = self._accesses.values()
+        (access,) = accesses.values()
         # one try for each turn: the next turn is another
         kube = Kube(access, timeouts=_QUICK, patience=Patience(attempts=1, seconds=0))
         self._stack.callback(kube.close)
-        lease = Lease(kube, namespace, name, self.identity, timing=timing)
+        lease = Lease(kube, namespace, name, self.identity, timing=self._timing)
         self._lease = lease
         return Election(lease, self._led, self._unled)
 
@@ -152,6 +155,10 @@ class Running:
             self._announce.leads(self.identity, ours=True)
         return self._announce
 
+    def failed(self, source: str, error: str) -> None:
+        """Tell what stands in the way of the first pass."""
+        self._announce.failed(source, error)
+
     @property
     def leader(self) -> Callable[[float], bool] | None:
         """Waits so many seconds to lead, or a moment; None: nobody else contends."""
@@ -164,3 +171,13 @@ class Running:
     def leads(self) -> bool:
         """Whether this process leads at this very moment."""
         return self._lease.leads() if self._election is not None else True
+
+
+def _lease_name(text: str) -> tuple[str, str] | None:
+    """Namespace and name; None where nobody contends."""
+    if not text:
+        return None
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name):
+        raise Misnamed(f"--lease {text} is no Lease", remedy="write NAMESPACE/NAME")
+    return namespace, name

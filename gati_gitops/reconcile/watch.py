@@ -15,12 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from threading import Event, Timer
+from typing import TypeVar
 
-from gati_gitops.errors import GatiError
+from gati_gitops.errors import GatiError, Outside
 from gati_gitops.reconcile.fence import LostFence
 from gati_gitops.reconcile.run import Job, Passed, run_pass
 
+T = TypeVar("T")
 JITTER = 0.1
 LONGEST = 300.0
 """Seconds to which the interval grows while Git fails."""
@@ -34,6 +37,34 @@ def ended(seconds: float) -> None:
         flush=True,
     )
     os._exit(4)
+
+
+def pause_after(failed: int, interval: float, random: Callable[[], float]) -> float:
+    """Seconds until the next try, after so many in a row that Git failed."""
+    spread = 1 + JITTER * (2 * random() - 1)
+    grown = interval * 2.0 ** min(max(failed - 1, 0), 8)
+    return max(interval, min(LONGEST, grown)) * spread
+
+
+def insist(
+    make: Callable[[], T],
+    tell: Callable[[Outside], None],
+    interval: float,
+    stop: Event,
+    random: Callable[[], float] = random.random,
+) -> T | None:
+    """What is needed to begin, tried until it can be had; None if told to stop before.
+
+    An outage is no reason to end: whoever starts the process again could do no more than this.
+    """
+    for tries in count(1):
+        try:
+            return make()
+        except Outside as error:
+            tell(error)
+        if stop.wait(pause_after(tries, interval, random)):
+            break
+    return None
 
 
 @dataclass(slots=True)
@@ -93,9 +124,7 @@ class Watch:
         return self.leader is None or self.leader(self.interval)
 
     def _pause(self, took: float, failed: int) -> None:
-        spread = 1 + JITTER * (2 * self.random() - 1)
-        grown = self.interval * 2 ** min(max(failed - 1, 0), 8)
-        pause = max(self.interval, min(LONGEST, grown)) * spread
+        pause = pause_after(failed, self.interval, self.random)
         (self.wait or self.stop.wait)(max(0.0, pause - took))
 
     @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import io
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import click
 import pytest
 
+from gati_gitops.cli.reconciling import Asked
 from gati_gitops.cli.running import ending_in_a_line, running_of
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.errors import Misnamed, Outside
@@ -25,8 +27,9 @@ def running(
     wanted: Wanted, accesses: Any = None, environ: Any = None
 ) -> tuple[Running, io.StringIO]:
     stream = io.StringIO()
-    given = NOWHERE if accesses is None else accesses
-    return Running(wanted, given, environ or {}, stream, interval=30, deadline=60), stream
+    found = Running(wanted, environ or {}, stream, interval=30, deadline=60)
+    found.reach(NOWHERE if accesses is None else accesses)
+    return found, stream
 
 
 def options(**given: Any) -> dict[str, Any]:
@@ -36,9 +39,10 @@ def options(**given: Any) -> dict[str, Any]:
 
 
 def of(watch: bool = False, dry_run: bool = False, **given: Any) -> Running:
-    return running_of(
-        options(**given), NOWHERE, watch=watch, interval=30, deadline=60, dry_run=dry_run
-    )
+    asked = SimpleNamespace(watch=watch, dry_run=dry_run, interval=30.0, deadline=60.0)
+    found = running_of(options(**given), cast("Asked", asked))
+    found.reach(NOWHERE)
+    return found
 
 
 def test_without_anything_asked_for_a_pass_leads_and_nobody_is_told():
@@ -71,6 +75,28 @@ def test_the_port_tells_of_the_passes():
         announce.ended(Pass(1, 1.0), 2.0)
         assert ask("/readyz")[0] == 200
         assert b'verdict="wait"' in ask("/metrics")[1]
+
+
+def test_what_stands_in_the_way_of_the_first_pass_is_told_by_all():
+    found, stream = running(Wanted(listen="127.0.0.1:0", log_format="json"))
+    with found:
+        assert found.server is not None
+        found.failed("git", "cannot reach https://robot:hunter2@git.example.com/")
+
+        def ask(path: str) -> tuple[int, bytes]:
+            assert found.server is not None
+            connection = http.client.HTTPConnection("127.0.0.1", found.server.port, timeout=10)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+        assert ask("/healthz")[0] == 200, "a restart would not help"
+        status, why = ask("/readyz")
+        assert status == 503
+        assert b"git: cannot reach https://robot:***@git.example.com/" in why
+        assert b'errors_total{source="git"} 1.0' in ask("/metrics")[1]
+    (told,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (told["message"], told["source"]) == ("failed", "git")
 
 
 def test_others_may_listen_too_and_hear_before_those_who_take_time():

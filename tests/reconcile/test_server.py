@@ -88,6 +88,23 @@ def test_ready_is_who_has_made_a_pass_or_knows_who_does(health):
     assert not health.ready()[0], "nobody leads"
 
 
+@pytest.mark.parametrize("source", ["git", "cluster", "metrics"])
+def test_a_first_pass_that_could_not_see_makes_nobody_ready(health, source):
+    health.leads("me", ours=True)
+    health.started(THIS)
+    health.failed(source, "is away", "prod", "eu-1")
+    health.ended(THIS, 0.0, 0)
+    assert health.ready() == (False, f"leads, 1 passes made; {source}: is away")
+    health.started(THIS)
+    health.failed("events", "nobody may write them", "prod", "eu-1")
+    health.ended(THIS, 0.0, 0)
+    assert health.ready()[0], "it saw all that it judges by"
+    health.started(THIS)
+    health.failed(source, "is away again", "prod", "eu-1")
+    health.ended(THIS, 0.0, 0)
+    assert health.ready()[0], "an outage is nothing that a new pod would end"
+
+
 # -- the server ------------------------------------------------------------------------------------
 
 
