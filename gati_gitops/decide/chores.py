@@ -14,6 +14,9 @@ from gati_gitops.ledger.model import Phase
 LAST = frozenset((Verdict.PARK, Verdict.REMOVE, Verdict.RETIRE))
 """What can wait for the next pass, when nothing else is left to be told of a version."""
 
+KEEPING = frozenset((Phase.ACTIVE, Phase.DRAINING))
+"""Who may have pods beyond need."""
+
 
 def chores(unit: Unit, sight: Sight, found: Judged, *, baking: bool) -> Judged:
     """What was found, or what can be done beside it."""
@@ -51,11 +54,13 @@ def _handed_over(unit: Unit, sight: Sight) -> Move | None:
 
 
 def _spare(unit: Unit, sight: Sight, found: Judged) -> Move | None:
-    """Pods that were kept for a rollout are its scaler's business again."""
-    entry, clock = sight.entry, found.clock
-    if not entry.floor or sight.phase is not Phase.ACTIVE or unit.ledger.rolling is not None:
+    """Pods that were kept for a rollout, or for the way back, are their scaler's business again."""
+    clock = found.clock
+    if sight.phase is not Phase.ACTIVE or unit.ledger.rolling is not None:
         return None
-    if not clock.shown or unit.now - clock.shown < unit.rules.step_for:
+    kept = [s for s in unit.sights if s.entry.floor and s.phase in KEEPING]
+    if not kept or not clock.shown or unit.now - clock.shown < unit.rules.step_for:
         return None
-    why = f"no rollout needs {entry.floor} pods of {sight.id} any more: its scaler decides"
-    return Move(Verdict.SETTLE, *entry.key, reason=why)
+    pods = " and ".join(f"{one.entry.floor} pods of {one.id}" for one in kept)
+    why = f"no rollout needs {pods} any more: the scaler decides"
+    return Move(Verdict.SETTLE, *sight.entry.key, reason=why)

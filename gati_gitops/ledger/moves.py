@@ -110,13 +110,16 @@ def weigh(
 
 
 def activate(policy: Policy, stored: Stored, id: str) -> Outcome:
-    """Give a version all of the traffic; who had it drains, and is the way back meanwhile."""
+    """Give a version all of the traffic; who had it drains, and is the way back meanwhile.
+
+    So it keeps the pods that could carry all of it, until the version is seen to be well.
+    """
     ledger = _free(stored)
     entry = _rolling(stored, ledger, id)
     moved = {
         other.id: rejected(other)
         if other.barred
-        else replace(other, phase=Phase.DRAINING, weight=0, floor=0)
+        else replace(other, phase=Phase.DRAINING, weight=0)
         for other in ledger.entries
         if other.phase in WEIGHTED
     }

@@ -177,9 +177,12 @@ def test_a_version_gets_its_pods_before_the_traffic_and_keeps_them_beyond_the_ro
     tree = do(tree, "advance", "v2", weight=10, floor=4, room=6)
     assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (4, 6)
     tree = do(tree, "activate", "v2")
-    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (0, 6)
+    # the way back must be able to carry all of it until the version is seen to be well
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (4, 6)
+    assert tree[f"{UNIT}/kustomization.yaml"].count(b"replicas: 4") == 1
     settled(files, tree)
     tree = do(tree, "settle", "v2")
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (0, 0)
     assert b"replicas: 6" not in tree[f"{UNIT}/kustomization.yaml"]
     settled(files, tree)
 
@@ -203,6 +206,8 @@ def test_fewer_replicas_in_the_specs_wait_for_the_end_of_the_rollout():
     text = tree[f"{UNIT}/kustomization.yaml"].decode()
     assert "replicas: 1" not in text
     tree = do(tree, "activate", "v2")
+    assert "replicas: 1" not in tree[f"{UNIT}/kustomization.yaml"].decode()
+    tree = do(tree, "settle", "v2")
     assert "replicas: 1" in tree[f"{UNIT}/kustomization.yaml"].decode()
 
 
