@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gati_gitops.observe.kube_errors import KubeError
+from gati_gitops.observe.kube_shapes import LEARNING
 from gati_gitops.report.clean import safe
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def connect(access: Access, timeouts: Timeouts) -> Connection:
     from lightkube.core.exceptions import ConfigError
 
     try:
-        return _inside(access, timeouts) if access.in_cluster else _outside(access, timeouts)
+        with LEARNING:  # the types of a kubeconfig; several clusters are connected to at once
+            return _inside(access, timeouts) if access.in_cluster else _outside(access, timeouts)
     except KubeError:
         raise
     except (

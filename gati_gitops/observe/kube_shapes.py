@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any, Generic, TypedDict, TypeVar
 
 T = TypeVar("T")
 Shape = Any
 """A TypedDict."""
+LEARNING = Lock()
+"""Held by whoever lets msgspec learn a type. It keeps what it learns with the type, from before it has finished:
+another thread that finds it half done ends the process with a fault of memory."""
 
 
 class Head(TypedDict, total=False):
@@ -40,7 +44,8 @@ def reader(shape: Shape) -> Callable[[bytearray], Any]:
     import msgspec
 
     listed: Any = _Listed
-    decoder: Any = msgspec.json.Decoder(listed[shape])
+    with LEARNING:
+        decoder: Any = msgspec.json.Decoder(listed[shape])
 
     def read(raw: bytearray) -> Any:
         try:
