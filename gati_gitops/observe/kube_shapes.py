@@ -15,8 +15,8 @@ T = TypeVar("T")
 Shape = Any
 """A TypedDict."""
 LEARNING = Lock()
-"""Held by whoever lets msgspec learn a type. It keeps what it learns with the type, and before it has
-finished: another thread that reads by the half of it ends the process with a fault of memory."""
+"""Held by whoever lets msgspec learn a type. It keeps what it learns with the type, and before it
+has finished: another thread that reads by the half of it ends the process with a fault."""
 
 
 class Head(TypedDict, total=False):
