@@ -37,9 +37,12 @@ def pods_began_again(unit: Unit, sight: Sight) -> str:
     """Who falls over is judged from when it stood up: the step lasts as long from there."""
     pods = sight.workload.pods if sight.workload is not None else ()
     fell = max((pod for pod in pods if pod.restarts), key=lambda pod: pod.restarted, default=None)
-    if fell is None or unit.now - fell.restarted >= unit.rules.step_for:
+    if fell is None:
         return ""
-    return f"{fell.name} began again {span(unit.now - fell.restarted)} ago"
+    stood = unit.live.at - fell.restarted  # what came after the look nobody knows
+    if stood >= unit.rules.step_for:
+        return ""
+    return f"{fell.name} began again {span(stood)} ago"
 
 
 def job_cannot_write(unit: Unit, sight: Sight) -> str:

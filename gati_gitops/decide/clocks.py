@@ -80,7 +80,7 @@ class VersionClock(NamedTuple):
     pinned: float = 0.0
     """When somebody last named it."""
     left: float = 0.0
-    """Since when only those who name it can call it, by the metric source's clock."""
+    """Since when the cluster shows that only those who name it can call it."""
     marked: float = 0.0
     """When what its counters stood at was last written down, by the metric source's clock."""
     pods_total: float = -1.0

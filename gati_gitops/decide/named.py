@@ -1,137 +1,123 @@
 """Who called a version by its name.
 
 Once a version has no weight, whatever it counts was asked for by name, or by somebody who goes past
-the gateway: either may come again next week. Two witnesses count, its pods and the gateway. Their
-counters only grow, so what they stood at an hour ago tells what came since, even if nobody looked
-in between. A witness that began anew cannot tell, and the other one must; if neither can, somebody
-may have come. What was still open when the version lost its weight may end.
+the gateway: either may come again next week. Two witnesses count, its pods and the gateway, and
+each is heard twice. What a look shows by itself is believed in every look. And counters only grow,
+so what they stood at an hour ago tells what came since, even if nobody looked in between. A witness
+that began anew cannot tell that, and the other one must; if neither can, or if nobody was there to
+look, somebody may have come. What was still open when the version lost its weight may end.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from enum import Enum
-
-from gati_gitops.decide import called
 from gati_gitops.decide.clocks import VersionClock
-from gati_gitops.decide.counters import Uncountable, alike
-from gati_gitops.decide.look import begin, told, total
-from gati_gitops.decide.observation import EdgeSeries, Gap, Missing, Series, Telemetry
+from gati_gitops.decide.look import edge_scrape, told
+from gati_gitops.decide.observation import Telemetry
 from gati_gitops.decide.view import Sight, Unit
-
-UNKNOWN = -1.0
-
-
-class Witness(Enum):
-    """Why a witness gives no number."""
-
-    LOST = "it began anew, and what it had seen is gone"
-    BLIND = "it cannot be asked now, and can tell later"
+from gati_gitops.decide.witnesses import (
+    UNKNOWN,
+    Witness,
+    counted_by_edge,
+    counted_by_pods,
+    edge_since,
+    edge_total,
+    newest,
+    open_in_edge,
+    open_in_pods,
+    pods_since,
+    pods_total,
+    unread_since,
+)
 
 
 def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     """The clock, with when somebody last named the version."""
     said = told(sight)
-    if said is None or not clock.shown:
+    if said is None or not clock.left:
         return clock
-    pods, edge = _in_pods(sight, said, clock), _at_the_edge(said, clock)
-    if (not clock.marked or pods is Witness.LOST) and _is_called(unit, sight, said, clock):
-        # what cannot be held against the last look can still be seen in this one
-        return _marked(said, clock._replace(pinned=unit.now, owed=0.0), pods=True, edge=True)
+    left = said.window.at - (unit.now - clock.left)
     if not clock.marked:
-        # from the first scrape on that shows nothing of the traffic it had before
-        if said.window.at - said.window.scrape < _shown(unit, said, clock):
-            return clock
-        begun = clock._replace(owed=_open(said), left=clock.left or said.window.at)
-        return _marked(said, begun, pods=True, edge=True)
-    numbers = [one for one in (pods, edge) if isinstance(one, float)]
-    if not numbers:
-        if Witness.BLIND in (pods, edge):
-            # what one has lost, the other one must tell when it can
-            lost = clock._replace(pods_total=UNKNOWN) if pods is Witness.LOST else clock
-            return lost._replace(edge_total=UNKNOWN) if edge is Witness.LOST else lost
-        return _marked(said, clock._replace(pinned=unit.now, owed=0.0), pods=True, edge=True)
-    came = max(numbers)
-    if came > clock.owed:
-        clock = clock._replace(pinned=unit.now, owed=0.0)
+        return _first(unit, sight, said, clock, left)
+    pods, edge = pods_since(sight, said, clock), edge_since(said, clock)
+    why = _unheard(said, clock, pods, edge)
+    if why is Witness.LOST or _is_more(said, clock, _number(pods), _number(edge)):
+        return _marked(said, _named(clock, unit.now), pods=True, edge=True)
+    if why is Witness.BLIND:
+        # what one has lost, the other one must tell when it can
+        clock = clock._replace(pods_total=UNKNOWN) if pods is Witness.LOST else clock
+        clock = clock._replace(edge_total=UNKNOWN) if edge is Witness.LOST else clock
+    clock = _shown(unit, sight, said, clock, left, max(_number(pods), _number(edge)))
+    return _marked(said, clock, pods=_tells(pods, why), edge=_tells(edge, why))
+
+
+def _first(
+    unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock, left: float
+) -> VersionClock:
+    """The first look with metrics: its samples tell what came since the version was left."""
+    window = said.window
+    if window.at - max(window.scrape, edge_scrape(said)) < left:
+        return clock  # not everybody was read since
+    if window.start > left or unread_since(sight, said, left):
+        clock = _named(clock, unit.now)  # nobody has seen the time before
     else:
-        # what is open no more without having been counted was cut off, and nobody owes it
-        clock = clock._replace(owed=min(clock.owed - came, _open(said)))
-    return _marked(said, clock, pods=pods is not Witness.BLIND, edge=edge is not Witness.BLIND)
+        owed = max(open_in_pods(said, left), open_in_edge(said, left))
+        clock = _shown(unit, sight, said, clock._replace(owed=owed), left)
+    return _marked(said, clock, pods=True, edge=True)
 
 
-def _is_called(unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock) -> bool:
-    """Whether this look alone shows a call, and all of it lies where every call is by name."""
-    since = clock.left or _shown(unit, said, clock) + said.window.scrape
-    if begin(unit, said) < since:
-        return False
-    seen = called.requests_were_counted(unit, sight), called.gateway_counted_requests(unit, sight)
-    return any(seen)
+def _shown(
+    unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock, left: float, came: float = 0.0
+) -> VersionClock:
+    """What this look shows by itself; ``came``: what counters tell since the last one."""
+    since = max(left, said.window.start)
+    pods, edge = counted_by_pods(sight, said, since), counted_by_edge(said, since)
+    if _is_more(said, clock, 0.0, 0.0):
+        return _named(clock, unit.now)
+    if _is_more(said, clock, pods.number, edge.number):
+        return _named(clock, unit.now - (said.window.at - max(pods.last, edge.last)))
+    if not clock.owed:
+        return clock
+    came = max(came, pods.number, edge.number)
+    # what is open no more without having been counted was cut off, and nobody owes it
+    still = max(open_in_pods(said), open_in_edge(said))
+    # and what is excused must not be heard again in the next look
+    return clock._replace(owed=min(clock.owed - came, still), left=unit.now if came else clock.left)
 
 
-def _shown(unit: Unit, said: Telemetry, clock: VersionClock) -> float:
-    """Since when the cluster shows it without weight, by the metric source's clock."""
-    return said.window.at - (unit.now - clock.shown)
+def _unheard(
+    said: Telemetry, clock: VersionClock, pods: float | Witness, edge: float | Witness
+) -> Witness | None:
+    """Whether nobody can tell what came since the last look that was heard; None: somebody can."""
+    if Witness.LOST in (pods, edge) and said.window.start > clock.marked:
+        return Witness.LOST
+    if isinstance(pods, float) or isinstance(edge, float):
+        return None
+    return Witness.BLIND if Witness.BLIND in (pods, edge) else Witness.LOST
+
+
+def _is_more(said: Telemetry, clock: VersionClock, pods: float, edge: float) -> bool:
+    """Whether more was counted, or is open, than was when it was left; each by its own gauge."""
+    owed = clock.owed
+    return pods + open_in_pods(said) > owed or edge + open_in_edge(said) > owed
+
+
+def _named(clock: VersionClock, at: float) -> VersionClock:
+    return clock._replace(pinned=max(clock.pinned, at), owed=0.0)
+
+
+def _number(said: float | Witness) -> float:
+    return said if isinstance(said, float) else 0.0
+
+
+def _tells(said: float | Witness, why: Witness | None) -> bool:
+    """Whether what a witness stands at now may be what it is held against next time."""
+    return isinstance(said, float) or (said is Witness.LOST and why is None)
 
 
 def _marked(said: Telemetry, clock: VersionClock, *, pods: bool, edge: bool) -> VersionClock:
     """What the witnesses stand at now, of those that can be asked."""
     if pods:
-        counted = sum(total(pod.requests) for pod in said.pods.values())
-        known = math.isfinite(counted)
-        clock = clock._replace(marked=said.window.at, pods_total=counted if known else UNKNOWN)
+        clock = clock._replace(marked=newest(said), pods_total=pods_total(said))
     if edge:
-        counted = total(said.edge.requests) if isinstance(said.edge, EdgeSeries) else UNKNOWN
-        known = math.isfinite(counted)
-        clock = clock._replace(edge_total=counted if known else UNKNOWN)
+        clock = clock._replace(edge_total=edge_total(said))
     return clock
-
-
-def _in_pods(sight: Sight, said: Telemetry, clock: VersionClock) -> float | Witness:
-    workload = sight.workload
-    if workload is None:
-        return Witness.BLIND
-    since = clock.marked - said.window.scrape
-    began = any(p.terminating or max(p.created, p.restarted) > since for p in workload.pods)
-    if began or clock.pods_total < 0:
-        return Witness.LOST
-    if said.pods.keys() < {pod.name for pod in workload.pods}:
-        return Witness.BLIND
-    series = [pod.requests for pod in said.pods.values()]
-    return _since(series, clock.pods_total)
-
-
-def _at_the_edge(said: Telemetry, clock: VersionClock) -> float | Witness:
-    if isinstance(said.edge, Missing):
-        return Witness.LOST if said.edge.gap is Gap.UNSUPPORTED else Witness.BLIND
-    if clock.edge_total < 0:
-        return Witness.LOST
-    return _since([said.edge.requests], clock.edge_total)
-
-
-def _since(groups: list[tuple[Series, ...]], before: float) -> float | Witness:
-    """By how much counters have grown since they stood at ``before``, in sum."""
-    try:
-        for group in groups:
-            alike(group)
-    except Uncountable:
-        return Witness.BLIND
-    more = sum((total(group) for group in groups), -before)
-    if not math.isfinite(more):
-        return Witness.BLIND
-    return more if more >= 0 else Witness.LOST
-
-
-def _open(said: Telemetry) -> float:
-    """Requests in progress at the last scrape; what a pod said that is gone is not asked."""
-    window, edge = said.window, said.edge
-    gauges = [pod.in_flight for pod in said.pods.values() if pod.in_flight is not None]
-    told = [_last(gauges, window.at - 2 * window.scrape)]
-    if isinstance(edge, EdgeSeries) and not isinstance(edge.active, Missing):
-        told.append(_last(edge.active, window.at - 2 * (edge.scrape or window.scrape)))
-    return max((one for one in told if 0 < one < math.inf), default=0.0)
-
-
-def _last(gauges: Iterable[Series], since: float) -> float:
-    return sum(one.values[-1] for one in gauges if one.times and one.times[-1] >= since)

@@ -81,7 +81,6 @@ def _unbroken(
     return clock._replace(
         quiet=unit.now if hole or not before else before,
         marked=said.window.at,
-        left=clock.left or said.window.at,
     )
 
 

@@ -70,10 +70,6 @@ def quiet(unit: Unit, sight: Sight, clock: VersionClock) -> Quiet:
         clock = heard(unit, sight, clock)
     sight = sight.at(clock)
     calls, called_facts = _asked(called, called.CALLS, unit, sight)
-    if calls and clock.pinned and not sight.entry.weight:
-        # who is known to be named is taken for named again, whoever it was
-        clock = clock._replace(pinned=unit.now)
-        sight = sight.at(clock)
     gap, gap_facts = _asked(unproved, unproved.GAPS, unit, sight)
     never, never_facts = _asked(called, called.NEVER, unit, sight)
     said = told(sight)

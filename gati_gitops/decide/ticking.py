@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from gati_gitops.decide.clocks import Tally, VersionClock
 from gati_gitops.decide.look import is_out
+from gati_gitops.decide.observation import LiveRoute
 from gati_gitops.decide.ready import crashing, unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
@@ -36,7 +37,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
     """
     clock, phase, now = sight.clock, str(sight.phase), unit.now
     if clock.phase != phase:
-        lost = not clock.phase and (sight.phase in LEAVING or unit.ledger.retiring)
+        lost = not clock.phase and _leaves(unit, sight)
         clock = _restarted(clock)._replace(
             phase=phase,
             known=clock.known or now,
@@ -45,7 +46,6 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
             passes=0,
             passed=0.0,
             pinned=now if lost else clock.pinned,
-            left=clock.left if clock.phase in LEAVING and sight.phase in LEAVING else 0.0,
             marked=0.0,
             pods_total=-1.0,
             edge_total=-1.0,
@@ -75,8 +75,26 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
         unready=(clock.unready or now) if why and is_there else 0.0,
         crashing=(clock.crashing or now) if crashing(sight) else 0.0,
         out=(clock.out or now) if is_out(sight) else 0.0,
+        left=_left(unit, sight, clock, shown=shown),
         active=_dwelled(unit, sight, clock, shown=shown and not why, away=away),
     )
+
+
+def _leaves(unit: Unit, sight: Sight) -> bool:
+    return sight.phase in LEAVING or unit.ledger.retiring
+
+
+def _left(unit: Unit, sight: Sight, clock: VersionClock, *, shown: bool) -> float:
+    """Since when only those who name it can call it: no other phase on its way out changes that.
+
+    Whatever else the route is about to change: it gives nothing to this version, and is programmed.
+    """
+    if sight.entry.weight or not _leaves(unit, sight):
+        return 0.0
+    live, planned = unit.live.route, sight.planned
+    if isinstance(live, LiveRoute) and planned is not None:
+        shown = live.current and not live.weights.get(planned.name)
+    return clock.left or (unit.now if shown else 0.0)
 
 
 def _restarted(clock: VersionClock) -> VersionClock:

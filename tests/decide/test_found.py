@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gati_gitops.decide.before_traffic import pods_began_again
 from gati_gitops.decide.clocks import UnitClock, VersionClock
 from gati_gitops.decide.decide import decide
 from gati_gitops.decide.observation import (
     Gap,
+    LiveRoute,
     Missing,
     Observation,
     PodSeries,
@@ -15,6 +17,7 @@ from gati_gitops.decide.observation import (
     Telemetry,
 )
 from gati_gitops.decide.verdict import Verdict
+from gati_gitops.decide.view import viewed
 from gati_gitops.ledger.model import Phase
 from tests.decide.worlds import (
     World,
@@ -25,6 +28,7 @@ from tests.decide.worlds import (
     entry,
     name_of,
     stored,
+    with_live,
     with_telemetry,
     with_workload,
 )
@@ -193,3 +197,176 @@ def test_time_in_which_nobody_looked_makes_no_version_hopeless():
     world.say("v2", pods=3, ready=2)
     assert world.look().verdict is not Verdict.ROLLBACK
     assert world.passes(900).verdict is Verdict.ROLLBACK, "for good reasons, it still is"
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def just_left() -> World:
+    """v1 has served, and the job that looks has known it all the time."""
+    world = World(canary(50)).traffic(v1=30, v2=30)
+    for _ in range(3):
+        world.look()
+    return world.becomes(draining()).traffic(v1=0, v2=60)
+
+
+def test_the_first_look_with_metrics_tells_names_from_what_it_served_before():
+    """Metrics were away for two minutes; the first look has the ordinary end and a call in it."""
+    quiet, called = just_left(), just_left()
+    for world in (quiet, called):
+        world.bend = blind()
+        world.passes(90)
+    called.serving["v1"].counts["exact"] += 1
+    for world in (quiet, called):
+        world.look()
+        world.bend = lambda seen: seen
+        world.look()
+    assert not pinned(quiet)
+    assert pinned(called) > called.now - 75
+
+
+def test_a_name_has_the_time_at_which_it_was_read():
+    """However often a look shows it, it is one call, and the time since then runs."""
+    world = just_left()
+    world.passes(120)
+    world.serving["v1"].counts["exact"] += 1
+    world.look()
+    called = world.now
+    for _ in range(3):
+        world.look()
+    assert called - 30 <= pinned(world) <= called
+
+
+def test_time_that_no_look_reaches_back_to_may_have_had_a_name():
+    world = just_left()
+    world.bend = blind()
+    world.passes(900)
+    world.bend = lambda seen: seen
+    world.look()
+    assert pinned(world) == world.now
+
+
+def test_whoever_is_not_read_right_after_it_was_left_may_have_been_named():
+    """What it stands at when it is read again has all of the time before in it."""
+
+    def unread(told: Telemetry) -> Telemetry:
+        pods = {}
+        for name, pod in told.pods.items():
+            assert pod.up is not None
+            times = pod.up.times
+            gone = [left - 16 <= at <= left + 60 for at in times]
+            values = tuple(0.0 if none else 1.0 for none in gone)
+            pods[name] = replace(pod, up=replace(pod.up, values=values))
+        return replace(told, pods=pods)
+
+    world = just_left()
+    left = world.now + 30
+    world.bend = with_telemetry("v1", unread)
+    world.passes(120)
+    assert pinned(world)
+    fair = just_left()
+    fair.passes(120)
+    assert not pinned(fair)
+
+
+def test_a_witness_that_was_lost_while_nobody_looked_leaves_a_doubt():
+    """The other one saw nobody, and would not have seen who goes past it."""
+    for away, doubt in ((60, False), (1200, True)):
+        world = just_left()
+        world.passes(120)
+        world.wait(away)
+        world.say("v1", created=world.now - 20)
+        world.look()
+        assert bool(pinned(world)) is doubt, away
+
+
+def test_a_call_beside_a_request_that_is_still_open_is_a_name():
+    """One may end uncounted as a name, and it has not."""
+    world = just_left().say("v1", open=1)
+    world.serving["v1"].pods = 1
+    world.passes(120)
+    assert not pinned(world)
+    world.serving["v1"].counts["exact"] += 1
+    called = world.now
+    world.look()
+    assert pinned(world) > called
+
+
+def test_a_version_is_left_though_its_route_goes_on_changing():
+    """Weights of others are on their way; this one has none, whatever becomes of them."""
+    world = just_left()
+    world.bend = with_live(
+        route=LiveRoute({name_of("v2"): 90, name_of("v3"): 10}, current=True),
+    )
+    world.passes(120)
+    world.serving["v1"].counts["exact"] += 1
+    called = world.now
+    world.look()
+    assert pinned(world) > called
+
+
+def test_a_pod_that_is_gone_does_not_stand_for_one_that_is_not_read():
+    """It is not asked what it has counted, so nothing is taken from it."""
+    world = just_left()
+    world.passes(120)
+    name = name_of("v1")
+    before = world.clock.of("v1", "d-v1").pods_total
+
+    def swapped(told: Telemetry) -> Telemetry:
+        pods = dict(told.pods)
+        pods["gone"] = pods.pop(f"{name}-0")
+        return replace(told, pods=pods)
+
+    world.bend = with_telemetry("v1", swapped)
+    world.look()
+    assert world.clock.of("v1", "d-v1").pods_total == before
+    assert not pinned(world)
+
+
+def test_a_server_that_stands_still_is_not_heard_beyond_its_last_sample():
+    world = just_left()
+    world.passes(120)
+    last = world.clock.of("v1", "d-v1").marked
+
+    def frozen(told: Telemetry) -> Telemetry:
+        def until(series: Series) -> Series:
+            some = sum(at <= last for at in series.times)
+            return replace(series, times=series.times[:some], values=series.values[:some])
+
+        assert not isinstance(told.edge, Missing)
+        pods = {
+            name: replace(pod, up=until(pod.up), requests=tuple(map(until, pod.requests)))
+            for name, pod in told.pods.items()
+            if pod.up is not None
+        }
+        edge = replace(
+            told.edge,
+            up=tuple(map(until, told.edge.up)),
+            requests=tuple(map(until, told.edge.requests)),
+        )
+        return replace(told, pods=pods, edge=edge)
+
+    world.bend = with_telemetry("v1", frozen)
+    world.look()
+    assert world.clock.of("v1", "d-v1").marked == last
+
+
+def test_a_pod_that_fell_is_judged_by_the_look_and_not_by_when_it_is_judged():
+    """A job that takes long to judge has seen nothing of the time in between."""
+    world = World(canary(10)).traffic(v1=54, v2=6)
+    world.passes(240)
+
+    def falls(seen: Observation) -> Observation:
+        assert not isinstance(seen.live, Missing)
+        one, *rest = seen.live.workloads[name_of("v2")].pods
+        again = replace(one, restarts=1, restarted=world.now - world.rules.step_for + 20)
+        return with_workload("v2", pods=(again, *rest))(seen)
+
+    seen = falls(world.seen())
+    assert not isinstance(seen.live, Missing)
+    unit = viewed(
+        world.rules, world.place.plan, world.ledger, seen, seen.live, world.clock,
+        world.now + 40, world.around,
+    )  # fmt: skip
+    assert unit.rolling is not None
+    assert pods_began_again(unit, unit.rolling)

@@ -38,10 +38,11 @@ def leaving(fault=None, *, judged_by=HASTY, **around):
 
 
 def calling(pods=True, edge=True):
-    """One request a look, seen by one witness only."""
+    """Requests until a minute ago, seen by one witness only."""
 
     def more(series):
-        values = tuple(v + n for n, v in enumerate(series.values))
+        last = len(series.values) - 5
+        values = tuple(v + min(n, last) for n, v in enumerate(series.values))
         return replace(series, values=values)
 
     def changed(told):
@@ -53,9 +54,12 @@ def calling(pods=True, edge=True):
 
 
 def busy(pods=True):
+    """A request was open until a minute ago."""
+
     def changed(told):
         def one(series):
-            return replace(series, values=(1.0,) * len(series.values))
+            values = (*(1.0 for _ in series.values[4:]), 0.0, 0.0, 0.0, 0.0)
+            return replace(series, values=values)
 
         if pods:
             found = {n: replace(p, in_flight=one(p.in_flight)) for n, p in told.pods.items()}

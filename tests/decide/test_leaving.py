@@ -855,8 +855,9 @@ def test_a_call_right_after_the_clocks_were_lost_is_one_by_name():
     world.clock = UnitClock()
     never(world, 30, 30)
     world.serving["v1"].counts["exact"] += 1
+    called = world.now
     never(world, 30, 30)
-    assert world.clock.of("v1", "d-v1").pinned == world.now
+    assert world.clock.of("v1", "d-v1").pinned > called
 
 
 def test_a_look_long_ago_is_no_look_in_a_row():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gati_gitops.decide.clocks import UnitClock, clock_data, clock_from
 from gati_gitops.decide.moves import moved
-from gati_gitops.decide.observation import Gap, Live, Missing, Observation, Window
+from gati_gitops.decide.observation import Gap, Live, LiveRoute, Missing, Observation, Window
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.stored import Stored
@@ -60,8 +60,8 @@ class Job:
         self.stores = dice.chance(0.05)
         self.skew = dice.between(-25, 25) if dice.chance(0.06) else 0.0
         self.passes = 0
-        self.looks: list[float] = []
-        """When it saw metrics."""
+        self.left = [0.0] * site.world.versions
+        """Since when it has seen that each version has no share."""
 
     @property
     def unwell(self):
@@ -89,9 +89,8 @@ class Job:
             for _ in range(site.rules.synthetic):
                 site.send(world.ids.index(rolling.id))
         seen = self.look(stored)
-        if not (site.setup.blind and site.setup.blinded(world.now)):
-            self.looks.append(world.now)
-        truth = world.watch.truth(site, around, self.looks)
+        self.see_shares(seen)
+        truth = world.watch.truth(site, around, self.left)
         if site.setup.blind and "metrics late" in site.setup.blinded(world.now):
             truth.newest -= LATE
         if self.slow:
@@ -170,6 +169,14 @@ class Job:
         now = world.now
         blind = setup.blinded(now) if setup.blind else ()
         return Observation(self.live(now, blind), self.telemetry(stored, now, blind))
+
+    def see_shares(self, seen):
+        """What it can know by now of who has no share."""
+        site, live = self.site, seen.live
+        if isinstance(live, Missing) or not isinstance(live.route, LiveRoute) or not site.current:
+            return
+        for index, share in site.weights.items():
+            self.left[index] = 0.0 if share else self.left[index] or site.world.now
 
     def live(self, now, blind):
         site = self.site

@@ -70,6 +70,21 @@ class Pod(Scraped):
         self.gone = 0.0
 
 
+@dataclass(slots=True)
+class Call:
+    """One request to one version."""
+
+    index: int
+    began: float
+    ended: float = 0.0
+    pod: Pod | None = None
+    gate: Scraped | None = None
+    met: str = "served"
+    """served, nobody, tombstone, cut"""
+    stray: bool = False
+    """It came while the version had no share, so it named the version or used another road."""
+
+
 class Deployment:
     """The pods of one version."""
 

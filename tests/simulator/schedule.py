@@ -102,7 +102,8 @@ class Play:
         self.world.committed = self.committed
         grace, step = dice.pick((30, 45, 60)), dice.pick((45, 60))
         sends = story.strategy in ("canary", "blue-green") and dice.chance(0.1)
-        self.rules = rules_of(story.strategy, grace, step, 5 if sends else 0)
+        idle = 1 if dice.chance(0.1) else 4 * grace
+        self.rules = rules_of(story.strategy, grace, idle, step, 5 if sends else 0)
         self.faults: list[str] = []
         self.sites = [self.place("east")]
         if dice.chance(0.06):
@@ -176,7 +177,7 @@ class Play:
         for index, name in enumerate(world.names):
             want = manifest.deployments.get(name)
             share = manifest.weights.get(name, 0)
-            site.weights[index] = share
+            site.weights[index] = site.brought[index] = share
             site.shown_since[index] = START if recent else world.now
             site.flow_until[index] = START if recent and not share else world.now
             entry = stored.ledger.live(IDS[index])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from gati_gitops.decide import observation as seen
 from gati_gitops.decide.observation import Gap, Missing
-from tests.simulator.pods import Deployment, Pod, Wanted
+from tests.simulator.pods import Call, Deployment, Pod, Wanted
 from tests.simulator.scraped import BROKEN, QUICK, Scraped, edge_series, pod_series
 
 VERSIONS = 4
@@ -27,21 +27,6 @@ class Manifest:
     pins: frozenset[str]
     gone: frozenset[str]
     deployments: dict[str, Wanted]
-
-
-@dataclass(slots=True)
-class Call:
-    """One request to one version."""
-
-    index: int
-    began: float
-    ended: float = 0.0
-    pod: Pod | None = None
-    gate: Scraped | None = None
-    met: str = "served"
-    """served, nobody, tombstone, cut"""
-    stray: bool = False
-    """It came while the version had no share, so it named the version or used another road."""
 
 
 class Site:
@@ -73,12 +58,11 @@ class Site:
         self.flow_until = [0.0] * VERSIONS
         """Until when each version had a share of the flow."""
         self.seen_since = [0.0] * VERSIONS
-        """Since when a job can know that each version has a share."""
-        self.left_since = [0.0] * VERSIONS
-        """Since when a job can know that it has none."""
+        """Since when a job can know of it."""
         self.shown_since = [0.0] * VERSIONS
-        """Since when the gateway gives each version the share that it has."""
-        self.parked_since = [0.0] * VERSIONS
+        """Since when the gateway gives each version the share that Git gave it last."""
+        self.brought = [0] * VERSIONS
+        """That share; what a person gives by hand makes nobody the way back."""
         self.served = [0.0] * VERSIONS
         """Requests of the flow that each version has served since its share was committed."""
         self.lasted = [0.0] * VERSIONS
@@ -162,12 +146,13 @@ class Site:
         self.pins, self.gone = self.live_pins, self.live_gone
         for index, name in enumerate(world.names):
             share = self.live_weights.get(name, 0)
+            if share != self.brought[index] and not self.by_hand:
+                self.shown_since[index], self.brought[index] = world.now, share
             if share != self.weights.get(index, 0):
-                self.shown_since[index] = world.now
                 if not share and self.rate:
                     self.flow_until[index] = world.now
                 if share and not self.weights.get(index):
-                    self.seen_since[index] = self.left_since[index] = 0.0
+                    self.seen_since[index] = 0.0
                 self.weights[index] = share
                 self.undone.pop(index, None)
         self.reflow()
@@ -188,8 +173,6 @@ class Site:
                 have = self.deployments[index] = Deployment(self, index, want)
                 have.settle()
             else:
-                if want.parked and not have.want.parked:
-                    self.parked_since[index] = world.now
                 have.apply(want)
         self.reflow()
 

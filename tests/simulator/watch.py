@@ -55,8 +55,8 @@ class Truth:
     rate: float
     judged: frozenset[tuple[str, str]]
     flow_until: list[float]
-    looks: list[float]
-    """When the job that decides has seen metrics."""
+    left: list[float]
+    """Since when the job that decides has seen each version without a share; 0: it has not."""
 
 
 class Watch:
@@ -119,14 +119,14 @@ class Watch:
 
     # -- decisions
 
-    def truth(self, site, around, looks):
+    def truth(self, site, around, left):
         """What is so right now, beside what a job is about to see of it."""
         site.count_flow()
         held = site.stored is not None and site.stored.ledger.hold
         if site.current and not (held or site.annotated or site.break_glass):
             for index, share in site.weights.items():
-                seen = site.seen_since if share else site.left_since
-                seen[index] = seen[index] or self.world.now
+                if share:
+                    site.seen_since[index] = site.seen_since[index] or self.world.now
         ready = [0] * self.world.versions
         restarted = [0.0] * self.world.versions
         for index, deployment in site.deployments.items():
@@ -152,7 +152,7 @@ class Watch:
             site.rate,
             frozenset(around.judged),
             list(site.flow_until),
-            looks,
+            list(left),
         )
 
     def decided(self, site, move: Move, before, after, truth: Truth):
@@ -308,10 +308,11 @@ class Watch:
                 self.bad("parked in use", f"a request to {id} was open")
         elif _seen(site, call, call.ended, at) and at - call.ended < rules.grace - 1:
             self.bad("parked in use", f"{id} was called {at - call.ended:.0f} s before")
-        left = site.left_since[call.index]
-        named = call.stray and left and call.began > left + rules.grace
+        left, setup = truth.left[call.index], site.setup
+        known = left + 2 * max(setup.scrape, setup.edge_scrape) + 2  # everybody was read since
         ago = at - call.began
-        if named and ago < rules.idle_for - 1 and _counted(site, call, truth):
+        named = call.stray and left and call.began > known and _scraped(site, call, call.ended, at)
+        if named and ago < rules.idle_for - 1:
             self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
 
     def removed(self, site, index, truth):
@@ -348,14 +349,6 @@ def _is_hidden(site, call):
 def _seen(site, call, moment, at):
     """Whether the rules can have known of it: it was scraped, or should have been by then."""
     return moment <= at - 2 * site.setup.scrape or _scraped(site, call, moment, at)
-
-
-def _counted(site, call, truth):
-    """Whether a job has seen metrics while it showed in them."""
-    first = call.ended + site.setup.scrape
-    last = call.ended + site.rules.grace + 4 * site.setup.scrape
-    seen = any(first <= look <= last for look in truth.looks)
-    return seen and _scraped(site, call, call.ended, truth.at)
 
 
 def _scraped(site, call, moment, at):
