@@ -3,6 +3,7 @@
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import urllib3
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+LATER = 429
 FOREGROUND = {"propagationPolicy": "Foreground"}
 
 
@@ -126,13 +128,19 @@ class Api:
         type: str = "application/json",
         timeout: float = 30,
     ) -> Any:
-        answer = self._pool.request(
-            method,
-            self._url(path, query),
-            body=body if body is None or isinstance(body, str) else json.dumps(body),
-            headers=self._headers(type),
-            timeout=timeout,
-        )
+        end = time.monotonic() + timeout
+        while True:
+            answer = self._pool.request(
+                method,
+                self._url(path, query),
+                body=body if body is None or isinstance(body, str) else json.dumps(body),
+                headers=self._headers(type),
+                timeout=timeout,
+            )
+            # Of a kind that is young it says that it comes, and to ask again.
+            if answer.status != LATER or time.monotonic() > end:
+                break
+            time.sleep(0.5)
         if answer.status >= 400:
             raise _refusal(answer.status, answer.data.decode(errors="replace"))
         said = answer.data.decode()

@@ -4,8 +4,9 @@
 
 Started by the kubelet of these tests with the container's own environment. GATI_E2E in it says how it
 behaves: `errors=0.3` fails that share of requests, `latency=0.2` takes so many seconds for each,
-`crash=5` ends with an error after that many seconds, `unready` never gets healthy, `hang` stops
-answering the health route after that many seconds. On SIGTERM it finishes what it has begun.
+`crash=5` ends with an error after that many seconds, `fatal=5` at that request, `unready` never gets
+healthy, `hang` stops answering the health route after that many seconds. On SIGTERM it finishes what
+it has begun.
 """
 
 import itertools
@@ -116,6 +117,8 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(setting("latency"))
         # Every so many requests, not by chance: a test knows what it gets.
         number = next(NUMBERS.serial)
+        if "fatal" in BEHAVIOUR and number + 1 >= setting("fatal"):
+            os._exit(1)
         failed = int((number + 1) * setting("errors")) > int(number * setting("errors"))
         status = 500 if failed else 200
         self.answer(status, json.dumps(SERVED))
