@@ -46,7 +46,7 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
         # what one has lost, the other one must tell when it can
         clock = clock._replace(pods_total=UNKNOWN) if pods is Witness.LOST else clock
         clock = clock._replace(edge_total=UNKNOWN) if edge is Witness.LOST else clock
-    clock = _shown(unit, sight, said, clock, left, max(_number(pods), _number(edge)))
+    clock = _shown(unit, sight, said, clock, left, pods, edge)
     return _marked(said, clock, pods=_tells(pods, why), edge=_tells(edge, why))
 
 
@@ -66,18 +66,24 @@ def _first(
 
 
 def _shown(
-    unit: Unit, sight: Sight, said: Telemetry, clock: VersionClock, left: float, came: float = 0.0
+    unit: Unit,
+    sight: Sight,
+    said: Telemetry,
+    clock: VersionClock,
+    left: float,
+    *sums: float | Witness,
 ) -> VersionClock:
-    """What this look shows by itself; ``came``: what counters tell since the last one."""
+    """What this look shows by itself; ``sums``: what pods and gateway tell since the last one."""
     since = max(left, said.window.start)
-    pods, edge = counted_by_pods(sight, said, since), counted_by_edge(said, since)
+    anew = not (sums and isinstance(sums[-1], float))
+    pods, edge = counted_by_pods(sight, said, since), counted_by_edge(said, since, anew=anew)
     if _is_more(said, clock, 0.0, 0.0):
         return _named(clock, unit.now)
     if _is_more(said, clock, pods.number, edge.number):
         return _named(clock, unit.now - (said.window.at - max(pods.last, edge.last)))
     if not clock.owed:
         return clock
-    came = max(came, pods.number, edge.number)
+    came = max(pods.number, edge.number, *map(_number, sums))
     # what is open no more without having been counted was cut off, and nobody owes it
     still = max(open_in_pods(said), open_in_edge(said))
     # and what is excused must not be heard again in the next look

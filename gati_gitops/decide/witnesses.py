@@ -55,8 +55,12 @@ def counted_by_pods(sight: Sight, said: Telemetry, since: float) -> Came:
     return Came(number, last)
 
 
-def counted_by_edge(said: Telemetry, since: float) -> Came:
-    """What the gateway's pods counted after their first scrape from ``since`` on."""
+def counted_by_edge(said: Telemetry, since: float, *, anew: bool) -> Came:
+    """What the gateway's pods counted after their first scrape from ``since`` on.
+
+    ``anew``: they may be others than before, and whoever appears has counted from 0. Where what
+    they stand at in sum is known from before, one that appears was only not read for a while.
+    """
     edge = said.edge
     if isinstance(edge, Missing):
         return Came()
@@ -65,7 +69,7 @@ def counted_by_edge(said: Telemetry, since: float) -> Came:
     number = last = 0.0
     for series in edge.requests:
         up = ups.get(target(series))
-        came = _growth(series, up, since, new=_appeared(up, late))
+        came = _growth(series, up, since, new=anew and _appeared(up, late))
         number, last = number + came.number, max(last, came.last)
     return Came(number, last)
 

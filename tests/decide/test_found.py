@@ -370,3 +370,25 @@ def test_a_pod_that_fell_is_judged_by_the_look_and_not_by_when_it_is_judged():
     )  # fmt: skip
     assert unit.rolling is not None
     assert pods_began_again(unit, unit.rolling)
+
+
+def test_a_gateway_that_is_read_again_after_a_gap_is_not_a_new_one():
+    """What it stands at is what it stood at, and nobody has come."""
+    world = just_left()
+    world.passes(120)
+    gone = (world.now + 60, world.now + 300)
+
+    def torn(told: Telemetry) -> Telemetry:
+        def holed(series: Series) -> Series:
+            kept = [n for n, at in enumerate(series.times) if not gone[0] < at < gone[1]]
+            times = tuple(series.times[n] for n in kept)
+            return replace(series, times=times, values=tuple(series.values[n] for n in kept))
+
+        assert not isinstance(told.edge, Missing)
+        up, requests = told.edge.up, told.edge.requests
+        edge = replace(told.edge, up=tuple(map(holed, up)), requests=tuple(map(holed, requests)))
+        return replace(told, edge=edge)
+
+    world.bend = with_telemetry("v1", torn)
+    world.passes(720)
+    assert not pinned(world)

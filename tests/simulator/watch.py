@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from gati_gitops.decide.verdict import Move, Verdict
-from gati_gitops.ledger.model import WEIGHTED, Phase
+from gati_gitops.ledger.model import DEPLOYED, WEIGHTED, Phase
 
 HARM = frozenset(
     (
@@ -87,7 +87,7 @@ class Watch:
             self.costs["requests that a person sent to nobody"] += 1
         elif gone and retiring:
             self.costs["requests to a unit that has retired"] += 1
-        elif gone:
+        elif gone and not (site.engine.disorder and _is_deployed(site, index)):
             self.bad("flow to nobody", f"{world.ids[index]} has a share and was taken away")
         elif site.engine.disorder:  # it may have taken away what was ready at the look
             self.costs["requests to what the engine took away and brought again"] += 1
@@ -329,6 +329,12 @@ class Watch:
                 self.bad("removed in use", f"{id} was called {at - call.began:.0f} s before")
         if truth.weights.get(index) and truth.rate and not self.world.story.retired:
             self.bad("removed in use", f"{id} had a share")
+
+
+def _is_deployed(site, index):
+    """Whether Git has it with pods, whatever the engine has brought."""
+    entry = site.stored.ledger.live(site.world.ids[index])
+    return entry is not None and entry.phase in DEPLOYED and entry.phase is not Phase.PARKED
 
 
 def _began_unseen(site, index, at):
