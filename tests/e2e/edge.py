@@ -1,5 +1,7 @@
 """Traefik, following the HTTPRoutes of one cluster, as the gateway that our routes attach to."""
 
+import urllib.error
+import urllib.request
 from typing import Any
 
 from tests.e2e.cluster import Cluster, condition
@@ -74,6 +76,16 @@ class Edge:
                     current = found["observedGeneration"] == body["metadata"]["generation"]
                     return current and found["status"] == "True"
         return False
+
+    def serves(self, path: str, host: str) -> bool:
+        """Whether requests get through: a route may be accepted before its pods are known."""
+        request = urllib.request.Request(f"{self.url}{path}", headers={"Host": host})
+        try:
+            with self.cluster.place.inside(), urllib.request.urlopen(request, timeout=5) as answer:
+                return answer.status == 200
+        except urllib.error.HTTPError as error:
+            error.close()
+            return False
 
     def end(self) -> None:
         self.traefik.end()

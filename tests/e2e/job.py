@@ -1,6 +1,8 @@
 """Our own job, as people run it: `reconcile --watch` beside a cluster, and what it has written."""
 
+import http.client
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -44,6 +46,7 @@ class Written:
     """A commit on the branch."""
 
     id: str
+    at: float
     subject: str
     body: str
 
@@ -51,19 +54,38 @@ class Written:
     def decided(self) -> bool:
         return "Gati-Evidence:" in self.body
 
+    @property
+    def lasted(self) -> int:
+        """Seconds that the step had lasted, by the evidence."""
+        (minutes, seconds) = re.findall(r" % for (?:(\d+)m)?(\d+)s: ", self.body)[0]
+        return 60 * int(minutes or 0) + int(seconds)
+
 
 class Job:
     """One process of the job, for one cluster."""
 
-    def __init__(self, world: World, cluster: str = "prod", name: str = "", *more: object) -> None:
+    def __init__(
+        self,
+        world: World,
+        cluster: str = "prod",
+        name: str = "",
+        *more: object,
+        clocks: str = "",
+        port: int = 0,
+        module: Sequence[object] = ("gati_gitops",),
+    ) -> None:
+        """With a port it can be asked how it fares; `module` is what is run, and how."""
         self.world = world
         self.cluster = world[cluster]
         self._name = name or f"reconcile-{cluster}"
+        self.clocks = world.folder / f"{self._name}.json"
+        self._port = port
+        listen = ("--listen", f"127.0.0.1:{port}") if port else ()
         self._command = (
-            sys.executable, "-m", "gati_gitops", "reconcile", "--repo", world.git.url, "--cluster", cluster,
-            "--kubeconfig", self.cluster.plane.kubeconfig, "--clocks", world.folder / f"{self._name}.json",
+            sys.executable, "-m", *module, "reconcile", "--repo", world.git.url, "--cluster", cluster,
+            "--kubeconfig", self.cluster.plane.kubeconfig, "--clocks", clocks or self.clocks,
             "--cache", world.folder / f"{self._name}.cache", "--watch", "--interval", "3s",
-            "--log-format", "json", *more,
+            "--log-format", "json", *listen, *more,
         )  # fmt: skip
         self.start()
 
@@ -100,6 +122,23 @@ class Job:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.explain()}") from None
 
+    def ask(self, path: str) -> tuple[int, str]:
+        """What it answers at its port: the status, and the words; 0 if it does not."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except OSError as error:
+            return 0, repr(error)
+        finally:
+            connection.close()
+
+    def told(self, message: str, after: int = 0, **wanted: object) -> list[dict[str, Any]]:
+        """Lines of its log, after so many, that say this."""
+        wanted["message"] = message
+        return [line for line in self.lines()[after:] if wanted.items() <= line.items()]
+
     def lines(self) -> list[dict[str, Any]]:
         """Its log."""
         found = []
@@ -115,11 +154,11 @@ def history(world: World, since: str = "") -> list[Written]:
     """Commits of the branch after one, oldest first."""
     span = f"{since}..main" if since else "main"
     done = subprocess.run(
-        ["git", "-C", str(world.git.bare), "log", "--reverse", "--format=%H%x00%s%x00%b%x01", span],
+        ["git", "-C", str(world.git.bare), "log", "--reverse", "--format=%H%x00%ct%x00%s%x00%b%x01", span],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    parts = (part.strip() for part in done.stdout.split("\x01"))
-    return [Written(*part.split("\x00")) for part in parts if part]
+    found = [part.strip().split("\x00") for part in done.stdout.split("\x01") if part.strip()]
+    return [Written(commit, float(at), *words) for commit, at, *words in found]
 
 
 def ledger(world: World, cluster: str = "prod", unit: str = "handler-cart") -> dict[str, Any]:
@@ -132,6 +171,15 @@ def ledger(world: World, cluster: str = "prod", unit: str = "handler-cart") -> d
         f"{e['id']}{'?' if e['phase'] == 'Pending' else ''}": (e["phase"], e.get("weight", 0))
         for e in data["versions"]
     }
+
+
+def numbers(world: World, written: Sequence[Written], cluster: str = "prod") -> list[int]:
+    """The number of a unit's ledger after each commit: one more for every decision."""
+    import yaml
+
+    path = f"overlays/{cluster}/{cluster}/shop/handler-cart/rollout.yaml"
+    stored = [yaml.safe_load(world.git.show(path, one.id)) for one in written]
+    return [int(str(data["seq"]).split()[0]) for data in stored]
 
 
 def subjects(written: Sequence[Written]) -> list[str]:

@@ -64,8 +64,9 @@ class Kubelet:
             try:
                 spec["renewTime"] = now(micro=True)
                 self.api.apply({**lease, "spec": spec}, manager="kubelet")
-                if not self.api.find("v1", "Node", "", NODE):
-                    self.register()
+                node = self.api.find("v1", "Node", "", NODE)
+                if not node or condition(node, "Ready") != "True":
+                    self.register()  # It is new, or was taken for dead while it could not be heard.
             except (ApiError, HTTPError, OSError) as error:
                 print(f"lease: {error}", flush=True)
             time.sleep(LEASE_EVERY)
@@ -103,6 +104,8 @@ class Kubelet:
         if uid not in self.pods:
             self.pods[uid] = Pod(self.runtime, body, next(self.addresses))
             self.pods[uid].start()
+        else:
+            self.pods[uid].heard(condition(body, "Ready"))
         if body["metadata"].get("deletionTimestamp"):
             self.pods[uid].leave(body["metadata"].get("deletionGracePeriodSeconds", 30))
 
@@ -116,6 +119,11 @@ class Kubelet:
         except (ApiError, HTTPError, OSError) as error:
             if not isinstance(error, ApiError) or error.status not in (404, 409):
                 print(f"bind {meta['name']}: {error}", flush=True)
+
+
+def condition(body: dict[str, Any], kind: str) -> str:
+    found = body.get("status", {}).get("conditions") or ()
+    return next((c["status"] for c in found if c["type"] == kind), "")
 
 
 def main() -> None:

@@ -73,6 +73,11 @@ class Pod(threading.Thread):
         """It was deleted by force: nobody waits for it."""
         self._gone.set()
 
+    def heard(self, ready: str) -> None:
+        """What the cluster takes it for; if that is not what it was told, it is told again."""
+        if self.told and ready != str(self.told["containerStatuses"][0]["ready"]):
+            self.told = {}
+
     # ------------------------------------------------------------------------------------- its life
 
     def run(self) -> None:

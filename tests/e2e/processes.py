@@ -75,6 +75,11 @@ class Program:
     def thaw(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)
 
+    @property
+    def frozen(self) -> bool:
+        """Whether it stands still, by `freeze` or by itself."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
     def said(self, lines: int = 30) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
