@@ -34,10 +34,12 @@ Examples:
   gati-gitops drift --repo deploy.git --unit shop/cart --cluster eu-1 --format json
   gati-gitops drift --repo deploy.git --git-only
   gati-gitops drift --repo deploy.git --cluster eu-1 --fix
+  gati-gitops drift --repo deploy.git --cluster eu-1 --fix --unattended
 
 \b
 Exit codes: 0 no drift, 1 something drifted, 2 no such unit, environment or cluster,
-4 Git failed or a cluster could not be seen, 5 refused.""",
+4 Git failed or a cluster could not be seen, 5 refused. With --unattended drift is no 1, and
+an engine that could not be asked to apply Git again is a 4.""",
 )
 @repository_options
 @root_option
@@ -64,6 +66,11 @@ Exit codes: 0 no drift, 1 something drifted, 2 no such unit, environment or clus
     help="Follow up: as each environment's policy says, or as said here.",
 )
 @click.option("--dry-run", is_flag=True, help="With --fix: say what would be done; write nothing.")
+@click.option(
+    "--unattended",
+    is_flag=True,
+    help="With --fix, for schedules: drift is no failure; what could not be seen or done is.",
+)
 @author_option
 @click.option(
     "--format", type=click.Choice(("text", "json", "html")), default="text", show_default=True
@@ -86,6 +93,7 @@ def command(
     record: str | None,
     fix: str | None,
     dry_run: bool,
+    unattended: bool,
     author: str | None,
     format: str,
     output: str,
@@ -111,6 +119,8 @@ def command(
         raise click.UsageError("--fix acts on what is there now, and a recording is not")
     if dry_run and not fix:
         raise click.UsageError("--dry-run belongs to --fix")
+    if unattended and not fix:
+        raise click.UsageError("--unattended belongs to --fix")
     key = os.environ.get("GATI_FINGERPRINT_KEY", "").encode() or secrets.token_bytes(32)
     with ExitStack() as stack:
         repository = stack.enter_context(opened(repo, branch, cache))
@@ -132,12 +142,15 @@ def command(
         ]
         report = Report(repository.branch, tip.commit, tuple(one.drift for one in seen))
         _write(report, format, output)
+        asked = True
         if fix:
             from gati_gitops.cli.drift_fix import again, follow_up
 
             follow_up(repository, seen, fix, author, where, dry_run=dry_run)
             if not dry_run:
-                again(compiled, seen, fix, kubeconfig, contexts)
+                asked = again(compiled, seen, fix, kubeconfig, contexts)
+    if unattended:
+        return 4 if report.unseen or not asked else 0
     return report.exit_code
 
 

@@ -60,8 +60,11 @@ def again(
     asked: str,
     kubeconfig: str | None,
     contexts: tuple[str, ...],
-) -> None:
-    """Ask engines to apply Git again, where what was decided is to come back."""
+) -> bool:
+    """Ask engines to apply Git again, where what was decided is to come back.
+
+    Whether nothing of that failed.
+    """
     import time
 
     from gati_gitops.reconcile.drift.again import apply_again
@@ -71,14 +74,17 @@ def again(
     wanted = to_apply_again(seen, _direction(asked))
     here = list(wanted)
     if not here:
-        return
+        return True
     reached = accesses((name for _, name in here), kubeconfig, contexts, hubs(output, here))
+    well = True
     with Sights(output, reached) as sights:
         for at, keys in wanted.items():
             engines = sights.engines(at)
             if engines is not None:
-                for line in apply_again(engines, keys, time.time()):
-                    click.echo(safe(line), err=True)
+                for asked_one in apply_again(engines, keys, time.time()):
+                    click.echo(safe(asked_one.words), err=True)
+                    well = well and not asked_one.failed
+    return well
 
 
 def _say(fixed: Fixed, *, dry_run: bool) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gati_gitops.cli.main import run
 from tests.compile import kit
-from tests.drift.kit import content, named, published, sync
+from tests.drift.kit import content, named, published, shop, sync
 from tests.publish.kit import git
 from tests.servers.gitea import BOT
 
@@ -51,6 +51,24 @@ class TestRevert:
         assert fix(world, "--git-only", "--dry-run") == 1
         assert world.tip() == tip
         assert "would commit  prod: revert what was changed by hand" in capsys.readouterr().err
+
+    def test_by_schedule_drift_is_no_failure(self, world, capsys):
+        before = world.tree("main~1")
+        assert fix(world, "--git-only", "--unattended") == 0
+        assert world.tree() == before
+        assert "1 of" in capsys.readouterr().err  # it is told all the same
+
+    def test_by_schedule_what_failed_is_a_failure(self, world, capsys):
+        config = ["--kubeconfig", "nowhere", "--cluster", "eu"]
+        assert fix(world, *config) == 1
+        world.by_hand(by_hand(f"{CART}/route.yaml", "weight: 90", "weight: 50"))
+        assert fix(world, *config, "--unattended") == 4  # though files were mended
+        assert b"weight: 90" in world.tree()[f"{CART}/route.yaml"]
+        assert fix(world, "--env", "nowhere", "--unattended") == 2
+
+    def test_a_schedule_without_a_follow_up_makes_no_sense(self, world, capsys):
+        assert run(["drift", "--repo", str(world.output), "--git-only", "--unattended"]) == 2
+        assert "--unattended belongs to --fix" in capsys.readouterr().err
 
     def test_a_held_unit_is_only_told(self, world, capsys):
         world.act("hold", f"{NAMESPACE}/cart")
@@ -196,6 +214,34 @@ class TestLive:
         assert b"replicas: 6" in world.tree()[f"{folder}/kustomization.yaml"]
         world.act("release", "adopt-pods/cart")
         assert b"replicas: 6" not in world.tree()[f"{folder}/kustomization.yaml"]
+
+    @pytest.mark.parametrize("at", ["eu", "us"], ids=["argocd", "flux"])
+    def test_a_commit_that_waits_for_the_engine_is_not_undone(self, cluster, tmp_path, capsys, at):
+        """Between a commit and its sync the cluster has what Git said before."""
+        name = f"adopt-early-{at}"
+        world, _ = self.start(cluster, tmp_path, name, "adopt", at)
+        more = shop(name, drift="adopt")
+        for file, old, new in (
+            ("cart.yaml", '"routingWeight": 10', '"routingWeight": 50'),
+            ("cart-v1.yaml", '"routingWeight": 90', '"routingWeight": 50'),
+            ("db.yaml", '"replicas": 2', '"replicas": 3'),
+        ):
+            assert old in more[file], more[file]
+            more[file] = more[file].replace(old, new)
+        world.release(more)
+        tip = world.tip()
+        assert self.fix(cluster, world, at=at) == 1
+        said = capsys.readouterr()
+        assert "weight" in said.out and "spec.replicas" in said.out
+        assert said.err.count("waits for the engine") >= 2
+        assert world.tip() == tip
+        # what a person does meanwhile is another matter
+        cluster.kubectl("-n", name, "scale", "deployment/module-db-v1", "--replicas=7")
+        assert self.fix(cluster, world, at=at) == 1
+        hold = kit.ledger(world.tree(), f"overlays/prod/{at}/{name}/module-db").hold
+        assert hold.startswith("adopted: pods of ") and "3 → 7, by kubectl" in hold
+        cart = kit.ledger(world.tree(), f"overlays/prod/{at}/{name}/handler-cart")
+        assert not cart.hold and {e.weight for e in cart.entries} == {50}
 
     def test_no_pods_at_all_are_never_adopted(self, cluster, tmp_path, capsys):
         world, _ = self.start(cluster, tmp_path, "adopt-none", "adopt")

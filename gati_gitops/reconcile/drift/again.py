@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gati_gitops.decide.observation import Engine, EngineState, Missing
@@ -14,15 +15,24 @@ from gati_gitops.output import UnitKey
 from gati_gitops.reconcile.nudge import REFRESH, REQUESTED
 
 
-def apply_again(engines: Engines, keys: Iterable[UnitKey], now: float) -> Iterator[str]:
-    """Ask for the roots of these units; what came of each, in words.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking for one root."""
+
+    words: str
+    failed: bool = False
+    """Whether it should have been asked, and could not."""
+
+
+def apply_again(engines: Engines, keys: Iterable[UnitKey], now: float) -> Iterator[Asked]:
+    """Ask for the roots of these units.
 
     An engine that a person has stopped is left alone. Argo CD heals itself once it has looked
     again; Flux applies what it has.
     """
     kube, target = engines.kube, engines.target
     if isinstance(kube, Missing):
-        yield f"{target.cluster}: the engine was not asked to apply Git again: {kube}"
+        yield Asked(f"{target.cluster}: the engine was not asked to apply Git again: {kube}")
         return
     wanted = list(keys)
     states = engines.look(wanted, now)
@@ -39,13 +49,14 @@ def apply_again(engines: Engines, keys: Iterable[UnitKey], now: float) -> Iterat
     api_version, what, namespace, annotations = kind
     for name, state in sorted(roots.items()):
         if isinstance(state, Missing):
-            yield f"{what} {name} was not asked to apply Git again: {state}"
+            yield Asked(f"{what} {name} was not asked to apply Git again: {state}")
         elif state.state is EngineState.SUSPENDED:
-            yield f"{what} {name} was not asked to apply Git again: {state.why}"
+            yield Asked(f"{what} {name} was not asked to apply Git again: {state.why}")
         else:
             try:
                 change = {"metadata": {"annotations": annotations}}
                 kube.patch(api_version, what, name, namespace, change)
-                yield f"{what} {name} was asked to apply Git again"
+                yield Asked(f"{what} {name} was asked to apply Git again")
             except KubeError as error:
-                yield f"{what} {name} was not asked to apply Git again: {error.message}"
+                said = f"{what} {name} was not asked to apply Git again: {error.message}"
+                yield Asked(f"{said}; {error.remedy}" if error.remedy else said, failed=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gati_gitops.compiler.stored import Where, around, recompile
 from gati_gitops.decide.drift.adopt import adopted
 from gati_gitops.decide.drift.files import as_decided, folder_of
 from gati_gitops.decide.drift.model import UnitDrift
+from gati_gitops.decide.drift.owners import is_engine
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.outcome import Outcome
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output
+from gati_gitops.preview.model import ObjectId
 from gati_gitops.publish.changes import change_set
 from gati_gitops.publish.deciding import known
 from gati_gitops.publish.guards import guard
@@ -134,8 +136,10 @@ class Following:
             stored = self._same(where, unit, place.git.units.get(where[2]))
             if stored is None:
                 continue
-            found = adopted(stored, unit, place.routes.get(where[2], ()))
-            self.notes += [f"{_name(where, unit)}: {why}" for why in found.left]
+            moved, waiting = _by_others(unit, place.git.engine)
+            found = adopted(stored, moved, place.routes.get(where[2], ()))
+            left = (*found.left, *(f"{id} waits for the engine" for id in waiting))
+            self.notes += [f"{_name(where, unit)}: {why}" for why in left]
             if found.outcome is not None:
                 outcomes[where] = found.outcome
                 reasons += [f"{unit.unit} on {where[1]}: {word}" for word in found.words]
@@ -175,6 +179,19 @@ def _units(seen: Sequence[Seen]) -> list[tuple[Where, UnitDrift, Seen]]:
         for place in seen
         for unit in place.drift.units
     ]
+
+
+def _by_others(unit: UnitDrift, engine: str) -> tuple[UnitDrift, list[ObjectId]]:
+    """A unit with what somebody did to it; and what only is as Git said before.
+
+    Between a commit and its sync Git is ahead of the cluster. To adopt that would undo the commit.
+    """
+    waiting = [
+        item.id
+        for item in unit.objects
+        if item.fields and all(is_engine(w, engine) for f in item.fields for w in f.who)
+    ]
+    return replace(unit, objects=tuple(o for o in unit.objects if o.id not in waiting)), waiting
 
 
 def _name(where: Where, unit: UnitDrift) -> str:

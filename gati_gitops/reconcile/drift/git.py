@@ -12,6 +12,7 @@ from gati_gitops.emit.engines.target import RECORD, Target, recorded_target
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output, UnitKey
+from gati_gitops.plan.job import FOLDER as JOB
 from gati_gitops.plan.naming import UnitId
 from gati_gitops.preview.model import ObjectId
 from gati_gitops.preview.objects import identity
@@ -135,6 +136,7 @@ def _around(before: Snapshot, env: str, cluster: str) -> list[str]:
     for path in before.paths(root):
         folder, _, name = path.rpartition("/")
         top = folder.removeprefix(f"{root}/")
-        if name == "kustomization.yaml" and (top == "_crds" or top.endswith("/_namespace")):
+        around = top == "_crds" or top.endswith(("/_namespace", f"/{JOB}"))
+        if name == "kustomization.yaml" and around:
             found.add(folder)
     return sorted(found)
