@@ -11,6 +11,7 @@ from gati_gitops.plan.calls import fence
 from gati_gitops.plan.naming import MANAGER, shorten, slug
 from gati_gitops.plan.reach import Fence
 from gati_gitops.plan.units import mirrored, routing
+from gati_gitops.spec.drift import DriftPolicy
 from gati_gitops.spec.job import SECRETS, Job
 from gati_gitops.spec.monitoring import Monitoring
 from gati_gitops.spec.project import Cluster, GatiProject
@@ -18,6 +19,8 @@ from gati_gitops.spec.sync import ClusterSync
 from gati_gitops.yamlio.emit import Shared
 
 COMPONENT = "reconciler"
+DRIFT = "drift"
+"""What answers drift, where an environment wants more than to be told: a part of its own."""
 PORT = 8080
 """Where the job answers probes and shows its metrics."""
 USER = 65532
@@ -73,11 +76,28 @@ class JobPlan:
     engine: Engine | None
     hub: str = ""
     """The cluster on which the engine is, if it is another one."""
+    drift: DriftPolicy = "report"
+    kinds: tuple[tuple[str, str], ...] = ()
+    """Group and kind of what the team's own templates make."""
+    part: str = COMPONENT
 
     @property
     def name(self) -> str:
-        """What all of its objects are called; two projects may share a cluster."""
+        """What its objects are called; two projects may share a cluster."""
+        return drift_name(self.project) if self.part == DRIFT else self.account
+
+    @property
+    def account(self) -> str:
+        """Whose rights it has, whichever part of it."""
         return job_name(self.project)
+
+    @property
+    def answering(self) -> JobPlan | None:
+        """What answers drift here: by schedule, and else as the job; None where none is wanted."""
+        if self.drift == "report":
+            return None
+        as_said = {"mode": "cronjob", "schedule": self.settings.drift_schedule}
+        return replace(self, part=DRIFT, settings=self.settings.model_copy(update=as_said))
 
     @property
     def namespace(self) -> str:
@@ -133,10 +153,12 @@ class JobPlan:
     @property
     def selector(self) -> dict[str, str]:
         """Two keys that never change."""
-        return {
-            "app.kubernetes.io/component": COMPONENT,
-            "app.kubernetes.io/instance": self.name,
-        }
+        return {"app.kubernetes.io/component": self.part, **self.instance}
+
+    @property
+    def instance(self) -> dict[str, str]:
+        """What the pods of all parts have in common."""
+        return {"app.kubernetes.io/instance": self.account}
 
     @property
     def home(self) -> str:
@@ -178,6 +200,10 @@ def job_name(project: str) -> str:
     return shorten(f"gati-reconciler-{project}")
 
 
+def drift_name(project: str) -> str:
+    return shorten(f"gati-drift-{project}")
+
+
 def gateway_namespace(provider: str, namespace: str) -> str:
     """Where the Gateway of a cluster is, for providers that have one."""
     return namespace if provider in ("gateway-api", "istio") else ""
@@ -217,6 +243,10 @@ def job_plan(project: GatiProject, env: str, cluster: str) -> JobPlan | None:
         called=tuple(_called(project, env, here, settings)),
         engine=_engine(project, sync),
         hub=sync.hub or "",
+        drift=environment.drift,
+        kinds=tuple((kind.group, kind.kind) for kind in spec.sync.argocd.kinds)
+        if spec.sync
+        else (),
     )
 
 

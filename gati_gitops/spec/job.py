@@ -128,7 +128,10 @@ class Job(Model):
     )
     namespace: DnsLabel = "gati-system"
     schedule: Schedule = Field("*/2 * * * *", description="of a cronjob")
-    time_zone: Zone = Field("Etc/UTC", description="of the schedule")
+    drift_schedule: Schedule = Field(
+        "*/10 * * * *", description="when drift is answered, where the environment wants that"
+    )
+    time_zone: Zone = Field("Etc/UTC", description="of the schedules")
     interval: Interval = Field("60s", description="between the passes of a deployment")
     deadline: Deadline = Field("10m", description="what takes longer is taken for stuck")
     replicas: Annotated[int, Field(ge=1, le=2)] = Field(

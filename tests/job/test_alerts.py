@@ -23,8 +23,11 @@ MINE = f'namespace="gati-system", job="{NAME}", pod="a"'
 OTHER = f'namespace="gati-system", job="{NAME}", pod="b"'
 
 
-def rules(**settings: Any) -> list[dict[str, Any]]:
-    found = tree(job=job(**settings), monitoring={"labels": {"release": "prom"}})
+def rules(drift: str = "report", **settings: Any) -> list[dict[str, Any]]:
+    environments = {"prod": {"clusters": {"eu": {}}, "drift": drift}}
+    found = tree(
+        job=job(**settings), monitoring={"labels": {"release": "prom"}}, environments=environments
+    )
     rule = built(found)["PrometheusRule"]
     assert rule["metadata"]["labels"]["release"] == "prom"
     (group,) = rule["spec"]["groups"]
@@ -42,7 +45,7 @@ def promtool(*args: object) -> str:
 @pytest.mark.parametrize("mode", ["deployment", "cronjob"])
 def test_prometheus_itself_accepts_them(mode: str, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
-    found = rules(mode=mode)
+    found = rules("revert", mode=mode)
     file.write_text(yaml.safe_dump({"groups": [{"name": "x", "rules": found}]}))
     assert f"{len(found)} rules found" in promtool("check", "rules", file)
 
@@ -139,6 +142,48 @@ CRON_CASES = {
         False,
     ),
 }  # fmt: skip
+DRIFTING = 'namespace="gati-system", cronjob="gati-drift-shop"'
+
+
+def answered(created: int, failed: int, name: str = "gati-drift-shop-1") -> list[dict[str, str]]:
+    """One run, begun so many seconds after the beginning."""
+    labels = f'namespace="gati-system", job_name="{name}"'
+    return [series("kube_job_created", f"{created}x120", labels),
+            series("kube_job_status_failed", f"{failed}x120", labels)]  # fmt: skip
+
+
+# a run an hour, which is another schedule than the default
+HOURLY = series("kube_cronjob_next_schedule_time", "3600x60 7200x60", DRIFTING)
+WELL = "kube_cronjob_status_last_successful_time"
+DRIFT_CASES = {
+    "runs go well": (
+        "DriftUnanswered", 90, [HOURLY, series(WELL, "30x60 3630x60", DRIFTING), *answered(3600, 0)], False,
+    ),
+    "one has failed": (
+        "DriftUnanswered", 90, [HOURLY, series(WELL, "30x120", DRIFTING), *answered(3600, 1)], False,
+    ),
+    "two have failed, one after the other": (
+        "DriftUnanswered", 90,
+        [HOURLY, series(WELL, "30x120", DRIFTING),
+         *answered(1800, 1), *answered(3600, 1, "gati-drift-shop-2")],
+        True,
+    ),
+    "none has ever gone well": (
+        "DriftUnanswered", 90, [HOURLY, *answered(60, 1), *answered(3600, 1, "gati-drift-shop-2")], True,
+    ),
+    "two have failed, and then one went well": (
+        "DriftUnanswered", 90,
+        [HOURLY, series(WELL, "5000x120", DRIFTING),
+         *answered(1800, 1), *answered(3600, 1, "gati-drift-shop-2")],
+        False,
+    ),
+    "runs of the job itself fail": (
+        "DriftUnanswered", 90, [HOURLY, *answered(1800, 1, f"{NAME}-1"), *answered(3600, 1, f"{NAME}-2")], False,
+    ),
+    "runs are due and do not begin": (
+        "DriftUnanswered", 60, [series("kube_cronjob_next_schedule_time", "120x120", DRIFTING)], True,
+    ),
+}  # fmt: skip
 
 
 def fires(
@@ -171,10 +216,26 @@ def test_alerts_of_a_cron_job(name: str, tmp_path: Path) -> None:
     fires(tmp_path, rules(mode="cronjob"), CRON_CASES[name])
 
 
+@pytest.mark.parametrize("name", DRIFT_CASES)
+def test_alerts_of_what_answers_drift(name: str, tmp_path: Path) -> None:
+    fires(tmp_path, rules("adopt"), DRIFT_CASES[name])
+
+
 def test_every_alert_is_tried_both_ways() -> None:
     for mode, cases in (("deployment", CASES), ("cronjob", CRON_CASES)):
-        tried = {(f"GatiReconciler{alert}", firing) for alert, _, _, firing in cases.values()}
-        assert tried == {(r["alert"], way) for r in rules(mode=mode) for way in (True, False)}
+        tried = {
+            (f"GatiReconciler{alert}", firing)
+            for alert, _, _, firing in (*cases.values(), *DRIFT_CASES.values())
+        }
+        found = rules("revert", mode=mode)
+        assert tried == {(r["alert"], way) for r in found for way in (True, False)}
+
+
+@pytest.mark.parametrize("mode", ["deployment", "cronjob"])
+def test_where_drift_is_only_told_there_is_no_alert_about_it(mode: str) -> None:
+    told, answers = rules(mode=mode), rules("revert", mode=mode)
+    assert told == answers[:-1]
+    assert answers[-1]["alert"] == "GatiReconcilerDriftUnanswered"
 
 
 def test_what_the_alerts_read_is_what_the_job_shows() -> None:
@@ -221,7 +282,7 @@ def test_every_alert_leads_to_a_section_of_the_runbook() -> None:
                for line in text.splitlines() if line.startswith("##")}  # fmt: skip
     anchors |= {a.strip("-") for a in anchors}
     for mode in ("deployment", "cronjob"):
-        for rule in rules(mode=mode):
+        for rule in rules("revert", mode=mode):
             url = rule["annotations"]["runbook_url"]
             assert url.startswith("docs/runbooks.md#")
             assert url.partition("#")[2] in anchors, url

@@ -18,6 +18,7 @@ from gati_gitops.emit.job.network import network_policy
 from gati_gitops.emit.job.rbac import rights
 from gati_gitops.emit.job.workload import (
     disruption_budget,
+    drift_workload,
     service,
     service_account,
     workload,
@@ -52,6 +53,7 @@ def job_files(plan: JobPlan, file: str) -> JobFiles:
     base["kustomization.yaml"] = dump({**KUSTOMIZATION, "resources": sorted(common)}, line)
     release = f"base/{plan.namespace}/{BASE}/{plan.version}-{folder_digest(base)}"
     own: dict[str, Sequence[Object | None]] = {
+        "drift.yaml": [drift_workload(plan)],
         "monitoring.yaml": [monitor(plan), rule(plan)],
         "network.yaml": [network_policy(plan)],
         "rights.yaml": rights(plan),

@@ -1,7 +1,7 @@
 """Alerts about the job itself: when nobody watches, people must know.
 
-Of a Deployment its own metrics tell, of a CronJob what kube-state-metrics knows of it. Each alert
-names the section of the runbook that is about it.
+Of a Deployment its own metrics tell, of a CronJob what kube-state-metrics knows of it, and so it is
+with what answers drift. Each alert names the section of the runbook that is about it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ RETRIES = 10
 ERRORS = 5
 CRON_SILENCE = 1800
 """Seconds in which runs of a CronJob are due, and none goes well."""
+FAILED_RUNS = 2
+"""So many in a row: one alone may have met a restart of the API server."""
 _PASSES = 3
 
 
@@ -53,7 +55,8 @@ def rule(plan: JobPlan) -> Object | None:
 
 
 def alerts(plan: JobPlan) -> list[Alert]:
-    return list(_of_deployment(plan) if plan.watches else _of_cron_job(plan))
+    found = list(_of_deployment(plan) if plan.watches else _of_cron_job(plan))
+    return found if plan.answering is None else [*found, _of_drift(plan.answering)]
 
 
 def _of_deployment(plan: JobPlan) -> Iterator[Alert]:
@@ -136,6 +139,23 @@ def _of_cron_job(plan: JobPlan) -> Iterator[Alert]:
         "1m",
         "warning",
         f"{{{{ $value }}}} runs of the job on {plan.cluster} have failed of late",
+    )
+
+
+def _of_drift(plan: JobPlan) -> Alert:
+    """By counting runs: how much time lies between two of them is for the schedule to say."""
+    mine = f'namespace="{plan.namespace}", cronjob="{plan.name}"'
+    runs = f'namespace="{plan.namespace}", job_name=~"{plan.name}-[0-9]+"'
+    well = f"scalar(max(kube_cronjob_status_last_successful_time{{{mine}}}) or vector(0))"
+    return Alert(
+        "GatiReconcilerDriftUnanswered",
+        # runs that are due and do not begin, or fail one after the other
+        f"time() - max(kube_cronjob_next_schedule_time{{{mine}}}) > {CRON_SILENCE}"
+        f" or count((kube_job_created{{{runs}}} > {well})"
+        f" and on (job_name) kube_job_status_failed{{{runs}}} > 0) >= {FAILED_RUNS}",
+        "1m",
+        "warning",
+        f"nobody answers drift on {plan.cluster}: runs fail, or do not begin",
     )
 
 

@@ -27,7 +27,7 @@ def network_policy(plan: JobPlan) -> Object | None:
         return None
     found = head(plan, API, "NetworkPolicy")
     spec: Object = {
-        "podSelector": {"matchLabels": plan.selector},
+        "podSelector": {"matchLabels": plan.instance if plan.answering else plan.selector},
         "policyTypes": ["Ingress", "Egress"],
     }
     if plan.scraped and fence.monitoring:

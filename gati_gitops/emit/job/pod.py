@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from gati_gitops.emit.objects.meta import Object
 from gati_gitops.plan.defaults import pulled
-from gati_gitops.plan.job import CACHE, PORT, USER, JobPlan
+from gati_gitops.plan.job import CACHE, DRIFT, PORT, USER, JobPlan
 from gati_gitops.spec.job import SECRETS
 
-CONTAINER = "reconciler"
 READ_ONLY = 0o440
 """Of a Secret's files: for the group that the pod runs as, and for nobody else."""
 ENGINE = f"{SECRETS}/engine/kubeconfig"
@@ -17,6 +16,8 @@ ENGINE = f"{SECRETS}/engine/kubeconfig"
 
 def arguments(plan: JobPlan) -> list[str]:
     """What it is told: how it works, and, on a cluster, for whom."""
+    if plan.part == DRIFT:
+        return ["drift", "--fix=policy", "--unattended", *_place(plan)]
     settings = plan.settings
     at = f"{plan.namespace}/{plan.name}"
     found = ["reconcile", f"--deadline={settings.deadline}"]
@@ -66,7 +67,7 @@ def _pod(plan: JobPlan, restart: str) -> Object:
         "runAsUser": USER,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    pod["serviceAccountName"] = plan.name
+    pod["serviceAccountName"] = plan.account
     # what has begun is written or left: a push takes seconds, and nothing after it is lost
     pod["terminationGracePeriodSeconds"] = 60
     pod["volumes"] = [
@@ -81,7 +82,7 @@ def _pod(plan: JobPlan, restart: str) -> Object:
 
 def _container(plan: JobPlan) -> Object:
     container: Object = {
-        "name": CONTAINER,
+        "name": plan.part,
         "image": plan.image,
         "args": arguments(plan),
         "env": _env(plan),

@@ -4,12 +4,21 @@ Whole lists are read, so reading is by ClusterRole: a route in any namespace may
 version that is about to go. It writes its Lease and its clocks, each by name, the status of Gati
 objects and Events, and it may hold a Deployment's number of pods; to move traffic it commits, like
 everybody else.
+
+Where drift is answered, all that Git says of the cluster is read as well, and what Git once said.
+Nothing of that is written: the engine is asked to apply Git again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gati_gitops.emit.engines.rights import (
+    JOB_CLUSTER_KINDS,
+    JOB_KINDS,
+    NAMESPACE_KINDS,
+    UNIT_KINDS,
+)
 from gati_gitops.emit.job.workload import head
 from gati_gitops.emit.objects.meta import Object, named
 from gati_gitops.plan.job import JobPlan
@@ -38,6 +47,18 @@ ENGINES: dict[str, tuple[tuple[str, str, str], ...]] = {
 """What says how far a cluster is synced, and how it is read."""
 _NUDGED = frozenset(("applications", "gitrepositories"))
 """What is told of a commit."""
+_APPLIES_AGAIN = frozenset(("applications", "kustomizations"))
+"""What is asked to apply Git again."""
+COMPARED = frozenset(
+    (
+        ("", "Namespace"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        *UNIT_KINDS, *NAMESPACE_KINDS, *JOB_KINDS, *JOB_CLUSTER_KINDS,
+    )
+)  # fmt: skip
+"""Group and kind of everything that a look for drift holds against Git."""
+_NEVER = ("", "Secret")
+"""Whoever may list Secrets has all of them; a template's may hold nothing that could drift."""
 
 
 def rights(plan: JobPlan) -> list[Object]:
@@ -46,8 +67,10 @@ def rights(plan: JobPlan) -> list[Object]:
     found += _bound(plan, "Role", plan.namespace, list(_own(plan)))
     engine = plan.engine
     if engine is not None:
+        told = _NUDGED if engine.nudged else frozenset[str]()
+        told |= _APPLIES_AGAIN if plan.drift == "revert" else frozenset()
         rules = [
-            _rule([group], [name], [verb, *["patch"] * (engine.nudged and name in _NUDGED)])
+            _rule([group], [name], [verb, *["patch"] * (name in told)])
             for group, name, verb in ENGINES[engine.kind]
         ]
         if engine.namespace == plan.namespace:
@@ -68,6 +91,25 @@ def _everywhere(plan: JobPlan) -> Iterator[Object]:
         yield _rule(["gati.dev"], [f"{name}/status" for name in _GATI], ["patch"])
     if plan.settings.events:
         yield _rule(["events.k8s.io"], ["events"], ["create", "patch"])
+    if plan.answering is not None:
+        yield from _compared(plan)
+
+
+def _compared(plan: JobPlan) -> Iterator[Object]:
+    """Whole lists, and by its name what they lack: it may have lost its labels."""
+    found: dict[str, list[str]] = {}
+    for group, kind in COMPARED.union(plan.kinds) - {_NEVER}:
+        found.setdefault(group, []).append(plural(kind))
+    for group, resources in sorted(found.items()):
+        yield _rule([group], sorted(resources), ["get", "list"])
+
+
+def plural(kind: str) -> str:
+    """A kind as rights name it, as Kubernetes guesses it; custom kinds keep to that, too."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def _own(plan: JobPlan) -> Iterator[Object]:

@@ -2,6 +2,9 @@
 
 Both may be there twice for a moment, and both may be stopped at any time: who may write is decided
 by the repository, not here. ``Forbid`` and the Lease only save the work of being refused.
+
+What answers drift is a CronJob of its own. It takes minutes where a look at everything does, and a
+rollback must not wait for it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,11 @@ def head(plan: JobPlan, api_version: str, kind: str, namespace: str | None = Non
 
 def workload(plan: JobPlan) -> Object:
     return _deployment(plan) if plan.watches else _cron_job(plan)
+
+
+def drift_workload(plan: JobPlan) -> Object | None:
+    """What answers drift; None where the environment only wants to be told."""
+    return None if plan.answering is None else _cron_job(plan.answering)
 
 
 def _deployment(plan: JobPlan) -> Object:

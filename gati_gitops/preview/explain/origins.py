@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from gati_gitops.emit.job.monitoring import BOARD
-from gati_gitops.plan.job import COMPONENT
+from gati_gitops.plan.job import COMPONENT, DRIFT
 from gati_gitops.plan.naming import MANAGER, UNIT_LABEL, VERSION_LABEL
 from gati_gitops.preview.explain.fields import fits, leaves, lookup, match, show
 from gati_gitops.preview.explain.model import Cause, Kind, Origin, Path
@@ -96,8 +96,8 @@ def located(scope: Scope, made: Object, file: str) -> tuple[Scope, str]:
     if kind == "Kustomization":
         flux = api.startswith("kustomize.toolkit.fluxcd.io/")
         return scope, "flux" if flux else kind
-    if _of_job(made):
-        return scope, f"job-{kind}"
+    if part := _part_of_job(made):
+        return scope, f"{part}-{kind}"
     template = _template(scope, made, name)
     if template:
         return replace(scope, bound={"template": template}), "template"
@@ -115,14 +115,16 @@ def located(scope: Scope, made: Object, file: str) -> tuple[Scope, str]:
     return scope, kind
 
 
-def _of_job(made: Object) -> bool:
-    """Whether it belongs to what watches the cluster."""
+def _part_of_job(made: Object) -> str:
+    """What it is of what watches the cluster; empty if it does not belong to that."""
     labels = lookup(made, "metadata.labels") or {}
     name = str(lookup(made, "metadata.name") or "")
     if "grafana_dashboard" in labels:
-        return name.startswith(BOARD)
+        return "job" if name.startswith(BOARD) else ""
     part, whose = (labels.get(f"app.kubernetes.io/{k}") for k in ("component", "managed-by"))
-    return (part, whose) == (COMPONENT, MANAGER) and UNIT_LABEL not in labels
+    if whose != MANAGER or UNIT_LABEL in labels:
+        return ""
+    return {COMPONENT: "job", DRIFT: "drift"}.get(str(part), "")
 
 
 def _template(scope: Scope, made: Object, file: str) -> str:

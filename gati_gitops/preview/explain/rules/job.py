@@ -55,6 +55,8 @@ _ARGUMENTS = {
     "--repo": ("job:repository", f"{SYNC}.repository"),
     "--branch": (f"{SYNC}.branch",),
     "--root": ("project:spec.output.root",),
+    "--fix": ("env:drift",),
+    "--unattended": ("env:drift",),
     "--env": ("env:",),
     "--cluster": ("cluster:",),
 }
@@ -172,6 +174,15 @@ _CRON_JOB = (
     *_pod("spec.jobTemplate.spec.template"),
 )  # fmt: skip
 
+_DRIFT = (
+    rule("metadata.name", "gati-drift-<project>: two projects may share a cluster",
+         "project:metadata.name", also=("env:drift",)),
+    rule("spec.schedule", "when drift is answered", "job:driftSchedule",
+         default="every ten minutes"),
+    rule("spec.jobTemplate.spec.template.spec.restartPolicy", "it comes back by its schedule"),
+    *_CRON_JOB,
+)  # fmt: skip
+
 _SERVICE = (
     *HEAD,
     rule("spec.ports[].**", "where its metrics are read"),
@@ -195,6 +206,7 @@ _BUDGET = (
 RULES = {
     "job-Deployment": _DEPLOYMENT,
     "job-CronJob": _CRON_JOB,
+    "drift-CronJob": _DRIFT,
     "job-Service": _SERVICE,
     "job-ServiceAccount": _ACCOUNT,
     "job-PodDisruptionBudget": _BUDGET,

@@ -44,7 +44,7 @@ def _resource(scope: Scope, value: Any) -> Sources:
 
 
 _AT = "the job lives in gati-system; engines where they live by default"
-_WANTED = ("job:status", "job:events", "job:mode", "cluster:sync.nudge")
+_WANTED = ("job:status", "job:events", "job:mode", "cluster:sync.nudge", "env:drift")
 _ROLE = (
     *KIND,
     NAME,
