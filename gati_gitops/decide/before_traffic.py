@@ -37,12 +37,9 @@ def pods_began_again(unit: Unit, sight: Sight) -> str:
     """Who falls over is judged from when it stood up: the step lasts as long from there."""
     pods = sight.workload.pods if sight.workload is not None else ()
     fell = max((pod for pod in pods if pod.restarts), key=lambda pod: pod.restarted, default=None)
-    if fell is None:
+    if fell is None or unit.now - fell.restarted >= unit.rules.step_for:
         return ""
-    stood = unit.live.at - fell.restarted  # what came after the look nobody knows
-    if stood >= unit.rules.step_for:
-        return ""
-    return f"{fell.name} began again {span(stood)} ago"
+    return f"{fell.name} began again {span(unit.now - fell.restarted)} ago"
 
 
 def job_cannot_write(unit: Unit, sight: Sight) -> str:
@@ -97,7 +94,7 @@ def evidence_is_old(unit: Unit, sight: Sight) -> str:
     said, seen_at, scrape = sight.telemetry, unit.live.at, SCRAPE
     if not isinstance(said, Missing):
         seen_at, scrape = min(seen_at, said.window.at), said.window.scrape
-    age = unit.now - seen_at
+    age = unit.judged - seen_at
     return f"what was seen is {span(age)} old" if age > 2 * scrape + 30 else ""
 
 

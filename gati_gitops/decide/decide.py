@@ -71,8 +71,8 @@ def decide(
     if (stopped := _by_hand(place, live) or _held(ledger, live)) is not None:
         # who calls meanwhile is remembered, and no step or count of looks goes on from here
         kept = {name: one._replace(passes=0, passed=0.0) for name, one in kept.items()}
-        return stopped, UnitClock("", kept, now)
-    return _decision(unit, found, seen), UnitClock(state, kept, now)
+        return stopped, UnitClock("", kept, unit.now)
+    return _decision(unit, found, seen), UnitClock(state, kept, unit.now)
 
 
 def _held(ledger: Ledger, live: Live) -> Decision | None:

@@ -45,7 +45,7 @@ def look_is_too_short(unit: Unit, sight: Sight) -> str:
 
 def cluster_look_is_old(unit: Unit, sight: Sight) -> str:
     """Pods and metrics must be of the same moment."""
-    said, age = told(sight), unit.now - unit.live.at
+    said, age = told(sight), unit.judged - unit.live.at
     limit = 30.0 + 2 * (said.window.scrape if said is not None else 0.0)
     return f"the cluster was seen {span(age)} ago" if age > limit else ""
 

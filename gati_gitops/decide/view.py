@@ -65,9 +65,12 @@ class Unit:
     ledger: Ledger
     live: Live
     now: float
+    """When the cluster was looked at: what came later nobody knows, however late it is judged."""
     around: Around
     sights: tuple[Sight, ...]
     """In the ledger's order."""
+    judged: float = 0.0
+    """When it is judged."""
     differs: str = ""
     """Why the live route is not the ledger's; empty: it is."""
 
@@ -118,4 +121,5 @@ def viewed(
             else:
                 said = telemetry.get(version.name, UNSEEN)
         sights.append(Sight(entry, version, workload, said, clock.of(*entry.key)))
-    return Unit(rules, plan, ledger, live, now, around, tuple(sights))
+    looked = min(now, live.at)
+    return Unit(rules, plan, ledger, live, looked, around, tuple(sights), now)

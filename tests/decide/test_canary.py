@@ -26,6 +26,7 @@ from tests.decide.worlds import (
     both,
     canary,
     entry,
+    late,
     name_of,
     planned,
     rules,
@@ -403,7 +404,7 @@ def test_what_was_not_synced_yet_has_no_deadline():
         (with_workload("v1", ready=1), None, "v1 has 1 of the 2 pods that it needs"),
         (with_workload("v1", ready_endpoints=0), None, "no address of v1"),
         (with_workload("v2", ready=1), None, "1 of 2"),
-        (with_live(at=START - HOUR), None, "old"),
+        (late(HOUR), None, "old"),
     ],
 )
 def test_no_step_without_a_way_back(weight, bend, around, says):

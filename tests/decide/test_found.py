@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gati_gitops.decide.before_traffic import pods_began_again
 from gati_gitops.decide.clocks import UnitClock, VersionClock
 from gati_gitops.decide.decide import decide
 from gati_gitops.decide.observation import (
@@ -17,7 +16,6 @@ from gati_gitops.decide.observation import (
     Telemetry,
 )
 from gati_gitops.decide.verdict import Verdict
-from gati_gitops.decide.view import viewed
 from gati_gitops.ledger.model import Phase
 from tests.decide.worlds import (
     World,
@@ -27,6 +25,7 @@ from tests.decide.worlds import (
     draining,
     entry,
     name_of,
+    rules,
     stored,
     with_live,
     with_telemetry,
@@ -351,25 +350,17 @@ def test_a_server_that_stands_still_is_not_heard_beyond_its_last_sample():
     assert world.clock.of("v1", "d-v1").marked == last
 
 
-def test_a_pod_that_fell_is_judged_by_the_look_and_not_by_when_it_is_judged():
+def test_time_runs_by_looks_and_not_by_when_they_are_judged():
     """A job that takes long to judge has seen nothing of the time in between."""
-    world = World(canary(10)).traffic(v1=54, v2=6)
-    world.passes(240)
-
-    def falls(seen: Observation) -> Observation:
-        assert not isinstance(seen.live, Missing)
-        one, *rest = seen.live.workloads[name_of("v2")].pods
-        again = replace(one, restarts=1, restarted=world.now - world.rules.step_for + 20)
-        return with_workload("v2", pods=(again, *rest))(seen)
-
-    seen = falls(world.seen())
-    assert not isinstance(seen.live, Missing)
-    unit = viewed(
-        world.rules, world.place.plan, world.ledger, seen, seen.live, world.clock,
-        world.now + 40, world.around,
-    )  # fmt: skip
-    assert unit.rolling is not None
-    assert pods_began_again(unit, unit.rolling)
+    world = just_left()
+    world.rules = rules(decommission={"rollbackFor": "20m"})
+    world.passes(1200)
+    since = world.clock.of("v1", "d-v1").since
+    seen = world.wait(10).seen()
+    assert world.now - since < world.rules.rollback_for < world.now + 40 - since
+    judged = decide(world.rules, world.place, seen, world.clock, world.now + 40, world.around)[0]
+    assert judged.move is None
+    assert world.look().verdict is Verdict.PARK
 
 
 def test_a_gateway_that_is_read_again_after_a_gap_is_not_a_new_one():

@@ -13,10 +13,10 @@ from gati_gitops.decide.verdict import Verdict
 from gati_gitops.plan.model import Scaling
 from tests.decide.test_leaving import GAPS, left
 from tests.decide.worlds import (
-    START,
     World,
     canary,
     draining,
+    late,
     name_of,
     planned,
     rules,
@@ -187,7 +187,7 @@ SCENES = {
         with_workload("v1", ready=0, ready_endpoints=0)
     ),
     (before_traffic, "they_cannot_share"): breaking,
-    (before_traffic, "evidence_is_old"): lambda: stepping(with_live(at=START - 600)),
+    (before_traffic, "evidence_is_old"): lambda: stepping(late(600)),
     (before_traffic, "nobody_could_take_it"): failing,
 }
 IDS = [f"{module.__name__.rpartition('.')[2]}.{name}" for module, name in SCENES]

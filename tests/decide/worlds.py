@@ -399,6 +399,11 @@ def with_live(**changes: Any) -> Callable[[Observation], Observation]:
     return bent
 
 
+def late(seconds: float) -> Callable[[Observation], Observation]:
+    """The cluster as it was so long ago."""
+    return lambda seen: with_live(at=getattr(seen.live, "at", 0.0) - seconds)(seen)
+
+
 def with_workload(id: str, **changes: Any) -> Callable[[Observation], Observation]:
     """Another Deployment of one version; ``gone=True``: none."""
 
@@ -425,6 +430,6 @@ def both(*bends: Callable[[Observation], Observation]) -> Callable[[Observation]
 
 __all__ = [
     "DEPLOYED", "LOOK", "SCRAPE", "SPAN", "START", "UNIT", "Decision", "Serving", "Verdict",
-    "World", "blind", "both", "canary", "draining", "entry", "name_of", "planned", "rules",
+    "World", "blind", "both", "canary", "draining", "entry", "late", "name_of", "planned", "rules",
     "stored", "unseen", "with_live", "with_telemetry", "with_workload",
 ]  # fmt: skip
