@@ -54,9 +54,13 @@ def test_outages_cost_time_and_nothing_else(worlds, timelines, tmp_path):
         running.sync()
 
         def live(weight: int) -> None:
-            """Git says it, and nothing beyond it; so does the route."""
+            """Git says it, and nothing beyond it; so does the route, and the gateway has taken it."""
             wanted = {"handler-cart-v1": 100 - weight, "handler-cart-v2": weight}
-            job.until(lambda: cluster.weights(*ROUTE) == wanted, f"{weight} %", within=90)
+
+            def there() -> bool:
+                return cluster.weights(*ROUTE) == wanted and edge.accepted(*ROUTE)
+
+            job.until(there, f"{weight} %", within=90)
             done = DECIDED[: ROLLOUT["steps"].index(weight) + 1]
             assert subjects(history(world, published)) == done, timeline.lines()
 
