@@ -62,11 +62,11 @@ simulate: $(VENV)/.dev
 	@$(BIN)/python -m tests.simulator $(SIMULATE_ARGS)
 
 # etcd, Kubernetes, Argo CD, Flux, Traefik and Prometheus on loopback: docs/e2e.md. The first run builds
-# them, in half an hour. E2E_ARGS="-k flux".
+# them, in half an hour. Two stories at a time, each in a world of its own. E2E_ARGS="-k flux".
 e2e: $(VENV)/.dev
 	@$(BIN)/python scripts/tools.py
 	@$(BIN)/python scripts/tools.py engines
-	GATI_REQUIRE_TOOLS=1 GATI_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -q -rA tests/e2e $(E2E_ARGS)
+	GATI_REQUIRE_TOOLS=1 GATI_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -q -rA -n 2 --maxschedchunk 1 tests/e2e $(E2E_ARGS)
 
 # The same bytes on every Python: tests/stable under 3.11, 3.12 and 3.13.
 test-pythons:

@@ -151,6 +151,8 @@ class ArgoCd:
             "ARGOCD_GPG_ENABLED": "false",
             "ARGOCD_TLS_DATA_PATH": str(folder / "tls"),
             "ARGOCD_EXEC_TIMEOUT": "60s",
+            # By default all repo-servers of a machine share a file in /tmp; this is of the namespace.
+            "ARGOCD_ASK_PASS_SOCK": f"@ask-pass-{self.cluster.name}",
             "TMPDIR": str(folder / "tmp"),
             "HOME": str(folder),
             "PATH": os.pathsep.join([*sorted(programs), os.environ["PATH"]]),

@@ -1,5 +1,8 @@
 """What several stories do: an engine beside a cluster, pods that are ready, and who was changed how often."""
 
+import json
+from typing import Any
+
 from tests.e2e import specs
 from tests.e2e.cluster import DEPLOYMENT, ROUTE, Cluster
 from tests.e2e.engines import ArgoCd, Flux, wait_synced
@@ -42,11 +45,20 @@ def arrive(running: Flux | ArgoCd, commit: str) -> None:
 
 
 def generations(cluster: Cluster) -> dict[str, tuple[str, object]]:
-    """Who every object of ours is, and how often it was changed; by its version where that is not counted."""
+    """Who every object of ours is, and how often it was changed."""
     return {
-        name: (meta["uid"], meta.get("generation") or meta["resourceVersion"])
-        for name, meta in ((n, body["metadata"]) for n, body in cluster.objects(*OURS).items())
+        name: (body["metadata"]["uid"], changes(body))
+        for name, body in cluster.objects(*OURS).items()
     }
+
+
+def changes(body: dict[str, Any]) -> object:
+    """Its generation; of kinds that have none, all that is not a controller's word about it."""
+    meta = body["metadata"]
+    if "generation" in meta:
+        return meta["generation"]
+    said = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    return json.dumps([said, meta.get("labels"), meta.get("annotations")], sort_keys=True)
 
 
 def pods_ready(cluster: Cluster, name: str, count: int) -> bool:

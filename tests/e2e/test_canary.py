@@ -119,7 +119,11 @@ def test_a_version_comes_and_the_one_before_it_goes(worlds, timelines, tmp_path,
     assert len(decisions) >= 5
     assert job.program.running
     told = "\n".join(one.body for one in decisions)
-    assert 0 < told.find("Gati-Evidence: park shop/orders") < told.find("retire shop/orders")
+    assert (
+        0
+        < told.find("Gati-Evidence: park shop/orders")
+        < told.find("Gati-Evidence: remove shop/orders")
+    )
     phases = ledger(world)
     assert phases == {"v1": ("Removed", 0), "v2": ("Active", 100)}
 

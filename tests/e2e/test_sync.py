@@ -1,12 +1,13 @@
 """publish → an engine syncs it: what is new arrives, what changes changes, what is retired goes, nothing else moves."""
 
+import contextlib
 import os
 import time
 
 import pytest
 
 from tests.e2e import specs
-from tests.e2e.cluster import DEPLOYMENT, Cluster, condition
+from tests.e2e.cluster import DEPLOYMENT, condition
 from tests.e2e.edge import Edge
 from tests.e2e.engines import APPLICATION, KUSTOMIZATION, ArgoCd, Flux
 from tests.e2e.load import Load
@@ -16,17 +17,19 @@ from tests.e2e.timeline import Timeline
 from tests.servers.github import GitHubServer
 
 pytestmark = pytest.mark.lane
-# Five minutes prove more; these many seconds, with a sync every few of them, prove enough for every day.
-SETTLE = float(os.environ.get("GATI_E2E_SETTLE", "40"))
+# Five minutes, with a sync every few seconds of them, of both engines at once.
+SETTLE = float(os.environ.get("GATI_E2E_SETTLE", "300"))
 EVERY = 4.0
+ROUTE = (specs.NAMESPACE, "handler-cart")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
-    world = worlds("prod")
-    cluster = world["prod"]
-    edge = Edge(cluster)
-    settings = specs.project(world, engine)
+@pytest.mark.lane(minutes=7)
+def test_what_is_published_is_what_runs(worlds, timelines, tmp_path):
+    """Both engines at once, each with an environment and a cluster of its own."""
+    world = worlds(*ENGINES)
+    edges = {engine: Edge(world[engine]) for engine in ENGINES}
+    own = {engine: {"clusters": {engine: {"sync": {"engine": engine}}}} for engine in ENGINES}
+    settings = specs.project(world, "flux", environments=own)
     # Quantities as people write them, and not as the API server would.
     odd = {
         "requests": {"cpu": "0.25", "memory": "0.25Gi"},
@@ -39,81 +42,89 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path, engine):
 
     # publish → synced and healthy
     commit = world.publish(folder)
-    running = begin(world, "prod", engine, commit)
-    until("cart's pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
-    until("orders' pods", lambda: pods_ready(cluster, "handler-orders-v1", 2), within=60)
-    until("the route", lambda: edge.accepted(specs.NAMESPACE, "handler-cart"), within=30)
+    running = {engine: begin(world, engine, engine, commit) for engine in ENGINES}
+    for engine, cluster in world.clusters.items():
+        for name in ("handler-cart-v1", "handler-orders-v1"):
+            until(f"pods of {name}", lambda c=cluster, n=name: pods_ready(c, n, 2), within=60)
+        until("the route", lambda e=engine: edges[e].accepted(*ROUTE), within=30)
 
-    with Load(world.place, edge.url, "/api/cart", specs.HOST) as load:
-        until("traffic", lambda: len(load.answers) > 20, within=30)
-        with Timeline(
-            f"{engine}: publish, change, retire",
-            world.git,
-            cluster,
-            (specs.NAMESPACE, "handler-cart"),
-            load,
-        ) as timeline:
-            timelines.append(timeline)
-            start = time.time()
+    with contextlib.ExitStack() as stack:
+        loads = []
+        for engine, cluster in world.clusters.items():
+            where = (world.place, edges[engine].url, "/api/cart", specs.HOST)
+            loads.append(load := stack.enter_context(Load(*where)))
+            until("traffic", lambda one=load: len(one.answers) > 20, within=30)
+            title = f"{engine}: publish, change, retire"
+            line = Timeline(title, world.git, cluster, ROUTE, load)
+            timelines.append(stack.enter_context(line))
+        start = time.time()
 
-            # a spec change → the engine brings it, pods roll, nobody notices
-            folder = specs.write(folder, settings, changed, orders)
-            commit = world.publish(folder)
-            arrive(running, commit)
-            until("new pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
-            environment = cluster.api.get(*DEPLOYMENT, specs.NAMESPACE, "handler-cart-v1")
-            env = environment["spec"]["template"]["spec"]["containers"][0]["env"]
+        # a spec change → the engine brings it, pods roll, nobody notices
+        folder = specs.write(folder, settings, changed, orders)
+        commit = world.publish(folder)
+        for engine, cluster in world.clusters.items():
+            arrive(running[engine], commit)
+            until("new pods", lambda c=cluster: pods_ready(c, "handler-cart-v1", 2), within=60)
+            body = cluster.api.get(*DEPLOYMENT, specs.NAMESPACE, "handler-cart-v1")
+            env = body["spec"]["template"]["spec"]["containers"][0]["env"]
             assert {"name": "GREETING", "value": "hello"} in env
 
-            # syncing on and on → nothing moves, and the engine never doubts it
-            settled(cluster, running, commit)
-            assert world.git.tip() == commit
+        # syncing on and on → nothing moves, and no engine ever doubts it
+        settled(list(running.values()), commit)
+        assert world.git.tip() == commit
 
-            # a unit whose specs are gone → its objects are pruned, and nobody else's
-            before = generations(cluster)
-            folder = specs.write(folder, settings, changed)
-            commit = world.publish(folder)
-            arrive(running, commit)
-            until("the end of orders", lambda: not owned(cluster, "handler-orders"), within=60)
-            left = {name: seen for name, seen in before.items() if "orders" not in name}
+        # a unit whose specs are gone → its objects are pruned, and nobody else's
+        before = {engine: generations(cluster) for engine, cluster in world.clusters.items()}
+        folder = specs.write(folder, settings, changed)
+        commit = world.publish(folder)
+        gone = (specs.NAMESPACE, "handler-orders")
+        for engine, cluster in world.clusters.items():
+            arrive(running[engine], commit)
+            until("the end", lambda c=cluster: not owned(c, "handler-orders"), within=60)
+            left = {name: seen for name, seen in before[engine].items() if "orders" not in name}
             assert generations(cluster) == left
-            gone = (specs.NAMESPACE, "handler-orders")
-            until("its pods' end", lambda: not cluster.pods(*gone), within=60)
+            until("its pods' end", lambda c=cluster: not c.pods(*gone), within=60)
+    for load in loads:
         assert not [a for a in load.answers if a.at >= start and a.failed]
 
 
-def settled(cluster: Cluster, running: Flux | ArgoCd, commit: str) -> None:
-    before = generations(cluster)
+def settled(engines: list[Flux | ArgoCd], commit: str) -> None:
+    """For so long each of them syncs every few seconds, is in step at every look, and moves nothing."""
+    before = [generations(running.cluster) for running in engines]
+    syncs: list[set[str]] = [set() for _ in engines]
     end = time.monotonic() + SETTLE
-    syncs: set[str] = set()
     asked = 0.0
     while time.monotonic() < end:
-        if time.monotonic() - asked > EVERY:
-            running.sync()
+        if ask := time.monotonic() - asked > EVERY:
             asked = time.monotonic()
-        syncs.add(last_sync(cluster, running))
-        assert at_rest(cluster, running, commit)
-        moved = {
-            n: (before.get(n), g) for n, g in generations(cluster).items() if before.get(n) != g
-        }
-        assert not moved, f"moved without a commit: {moved}"
+        for running, was, seen in zip(engines, before, syncs, strict=True):
+            if ask:
+                running.sync()
+            seen.add(last_sync(running))
+            assert at_rest(running, commit)
+            now = generations(running.cluster)
+            moved = {n: (was.get(n), now.get(n)) for n in was | now if was.get(n) != now.get(n)}
+            assert not moved, f"moved without a commit: {moved}"
         time.sleep(0.5)
-    assert len(syncs) > SETTLE / EVERY / 2, f"only {len(syncs)} syncs"
+    for seen in syncs:
+        assert len(seen) > SETTLE / EVERY / 2, f"only {len(seen)} syncs"
 
 
-def last_sync(cluster: Cluster, running: Flux | ArgoCd) -> str:
+def last_sync(running: Flux | ArgoCd) -> str:
     """When the units were compared with Git last, as the engine says it."""
+    cluster = running.cluster
+    name = f"{cluster.name}.{cluster.name}.shop"
     if isinstance(running, Flux):
-        status = cluster.api.get(*KUSTOMIZATION, "prod.prod.shop")["status"]
+        status = cluster.api.get(*KUSTOMIZATION, name)["status"]
         return status.get("lastHandledReconcileAt", "")
-    return cluster.api.get(*APPLICATION, "prod.prod.shop")["status"]["reconciledAt"]
+    return cluster.api.get(*APPLICATION, name)["status"]["reconciledAt"]
 
 
-def at_rest(cluster: Cluster, running: Flux | ArgoCd, commit: str) -> bool:
+def at_rest(running: Flux | ArgoCd, commit: str) -> bool:
     """Synced and healthy, at this very moment; Flux says `Unknown` while it is at work."""
     if isinstance(running, ArgoCd):
         return running.synced(commit)
-    for item in cluster.api.items(*KUSTOMIZATION):
+    for item in running.cluster.api.items(*KUSTOMIZATION):
         state, why = condition(item, "Ready")
         assert state != "False", why
         assert item["status"]["lastAppliedRevision"].endswith(commit)
