@@ -13,9 +13,13 @@ from __future__ import annotations
 import importlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import isfinite
+
+from gati_gitops.decide.counters import Uncountable
+from gati_gitops.decide.observation import Gap
 
 COMING = frozenset(("canary", "step", "blue-green", "direct", "manual", "many", "return"))
-LEAVING = frozenset(("drain", "rejected", "parked", "retire", "many"))
+LEAVING = frozenset(("drain", "kept", "rejected", "parked", "retire", "many"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,33 @@ GUARDS = (
 KINDER = {
     "quick pushes": Mutant("", "tests.simulator.job.push_takes", 2.0),
     "fine scrapes": Mutant("", "tests.simulator.setup.Setup.scraping", None),
+    "short memory": Mutant("", "tests.simulator.schedule.idle_for", 1),
 }
-"""Worlds that lack a fault, so that the one before a guard has nothing to stop."""
+"""Worlds that lack a fault, so that the one before a guard has nothing to stop; or where whoever was
+named is not kept for long, so that nothing but what a look shows stands between it and its end."""
+FORGETFUL = (
+    "requests_were_counted", "requests_are_open", "gateway_has_open_requests",
+    "open_requests_are_unknown", "pods_changed", "outage_is_too_young", "pods_are_unread",
+    "counters_are_unread", "gauges_are_unread", "gateway_is_unread", "names_are_unproved",
+    "gateway_names_are_unproved",
+)  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(FORGETFUL, ("short memory",)),
     "evidence_is_old": ("evidence_may_be_late", "quick pushes"),
     "cluster_look_is_old": ("evidence_may_be_late", "quick pushes"),
-    "look_is_too_short": ("pods_are_unread", "gateway_is_unread", "fine scrapes"),
+    "look_is_too_short": ("pods_are_unread", "gateway_is_unread", "fine scrapes", "short memory"),
 }
+
+
+def _numbers_alone(series, part):
+    """Counters may fall as they like; what is no number stays none."""
+    if not all(map(isfinite, part)):
+        raise Uncountable(Gap.NOT_A_NUMBER, f"{series.labels} is no number")
+
 
 _D = "gati_gitops.decide."
 HABITS = (
-    Mutant("counters_may_fall", f"{_D}counters.checked", None, COMING),
+    Mutant("counters_may_fall", f"{_D}counters.checked", _numbers_alone, COMING),
     Mutant("looks_may_disagree", f"{_D}drain.agreed {_D}parked.agreed", "", LEAVING),
     Mutant("names_are_forgotten", f"{_D}quiet.heard", lambda *seen: seen[-1], LEAVING),
     Mutant("chance_is_proof", f"{_D}checks.proves_more", lambda wrong, *_: wrong > 0, COMING),

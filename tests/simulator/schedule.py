@@ -102,8 +102,8 @@ class Play:
         self.world.committed = self.committed
         grace, step = dice.pick((30, 45, 60)), dice.pick((45, 60))
         sends = story.strategy in ("canary", "blue-green") and dice.chance(0.1)
-        idle = 1 if dice.chance(0.1) else 4 * grace
-        self.rules = rules_of(story.strategy, grace, idle, step, 5 if sends else 0)
+        times = (grace, idle_for(dice, grace), way_back(dice, grace), step)
+        self.rules = rules_of(story.strategy, *times, 5 if sends else 0)
         self.faults: list[str] = []
         self.sites = [self.place("east")]
         if dice.chance(0.06):
@@ -263,6 +263,16 @@ class Play:
             sum(job.passes for job in self.jobs),
             world.told,
         )
+
+
+def idle_for(dice, grace) -> int:
+    """How long a name is remembered; some forget at once."""
+    return 1 if dice.chance(0.15) else 4 * grace
+
+
+def way_back(dice, grace) -> int:
+    """How long a version is the way back: mostly shorter than a look goes back."""
+    return 5 * grace if dice.chance(0.15) else grace
 
 
 def nature(dice, kind) -> Nature:

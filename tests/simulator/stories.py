@@ -73,7 +73,7 @@ STORIES = (
 )  # fmt: skip
 
 
-def settings(strategy, *, grace, idle, step_for, synthetic):
+def settings(strategy, *, grace, idle, back, step_for, synthetic):
     """What gati.yaml would say, in proportion, with all that takes hours made short."""
     sent = (
         {"synthetic": {"url": "https://shop.example.com", "requests": synthetic}}
@@ -97,7 +97,7 @@ def settings(strategy, *, grace, idle, step_for, synthetic):
         },
         "decommission": {
             "grace": f"{grace}s",
-            "rollbackFor": f"{grace}s",
+            "rollbackFor": f"{back}s",
             "idleFor": f"{idle}s",
             "maxDrain": "15m",
             "parkFor": f"{3 * grace // 2}s",
@@ -107,8 +107,12 @@ def settings(strategy, *, grace, idle, step_for, synthetic):
 
 
 @lru_cache(maxsize=256)
-def rules_of(strategy: str, grace: int, idle: int, step_for: int, synthetic: int = 0) -> Rules:
-    said = settings(strategy, grace=grace, idle=idle, step_for=step_for, synthetic=synthetic)
+def rules_of(
+    strategy: str, grace: int, idle: int, back: int, step_for: int, synthetic: int = 0
+) -> Rules:
+    said = settings(
+        strategy, grace=grace, idle=idle, back=back, step_for=step_for, synthetic=synthetic
+    )
     return rules_from(said, "prod")
 
 
