@@ -89,6 +89,8 @@ class VersionClock(NamedTuple):
     """What the gateway's stood at."""
     owed: float = 0.0
     """Requests that were open when it lost its weight: that they end means nothing."""
+    excused: float = 0.0
+    """Up to when what was counted is such requests, by the metric source's clock."""
     active: float = 0.0
     """Since when it is seen Active: the dwell."""
 

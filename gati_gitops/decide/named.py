@@ -76,7 +76,8 @@ def _shown(
     """What this look shows by itself; ``sums``: what pods and gateway tell since the last one."""
     since = max(left, said.window.start)
     anew = not (sums and isinstance(sums[-1], float))
-    pods, edge = counted_by_pods(sight, said, since), counted_by_edge(said, since, anew=anew)
+    pods = counted_by_pods(sight, said, since, clock.excused)
+    edge = counted_by_edge(said, since, clock.excused, anew=anew)
     if _is_more(said, clock, 0.0, 0.0):
         return _named(clock, unit.now)
     if _is_more(said, clock, pods.number, edge.number):
@@ -87,7 +88,8 @@ def _shown(
     # what is open no more without having been counted was cut off, and nobody owes it
     still = max(open_in_pods(said), open_in_edge(said))
     # and what is excused must not be heard again in the next look
-    return clock._replace(owed=min(clock.owed - came, still), left=unit.now if came else clock.left)
+    excused = max(clock.excused, pods.last, edge.last)
+    return clock._replace(owed=min(clock.owed - came, still), excused=excused)
 
 
 def _unheard(

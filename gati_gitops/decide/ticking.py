@@ -50,6 +50,7 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
             pods_total=-1.0,
             edge_total=-1.0,
             owed=0.0,
+            excused=0.0,
         )
     elif not same:
         clock = _restarted(clock)

@@ -40,8 +40,11 @@ class Came(NamedTuple):
     """When the last of them was read, by the metric source's clock."""
 
 
-def counted_by_pods(sight: Sight, said: Telemetry, since: float) -> Came:
-    """What pods counted after their first scrape from ``since`` on; those that are gone as well."""
+def counted_by_pods(sight: Sight, said: Telemetry, since: float, excused: float) -> Came:
+    """What pods counted after their first scrape from ``since`` on; those that are gone as well.
+
+    ``excused``: up to when it is known, and means nothing.
+    """
     workload = sight.workload
     here = workload.pods if workload is not None else ()
     began = {pod.name: max(pod.created, pod.restarted) for pod in here}
@@ -50,12 +53,12 @@ def counted_by_pods(sight: Sight, said: Telemetry, since: float) -> Came:
     for name, pod in said.pods.items():
         new = began[name] > since if name in began else _appeared(pod.up, late)
         for series in pod.requests:
-            came = _growth(series, pod.up, since, new=new)
+            came = _growth(series, pod.up, since, excused, new=new)
             number, last = number + came.number, max(last, came.last)
     return Came(number, last)
 
 
-def counted_by_edge(said: Telemetry, since: float, *, anew: bool) -> Came:
+def counted_by_edge(said: Telemetry, since: float, excused: float, *, anew: bool) -> Came:
     """What the gateway's pods counted after their first scrape from ``since`` on.
 
     ``anew``: they may be others than before, and whoever appears has counted from 0. Where what
@@ -69,7 +72,7 @@ def counted_by_edge(said: Telemetry, since: float, *, anew: bool) -> Came:
     number = last = 0.0
     for series in edge.requests:
         up = ups.get(target(series))
-        came = _growth(series, up, since, new=anew and _appeared(up, late))
+        came = _growth(series, up, since, excused, new=anew and _appeared(up, late))
         number, last = number + came.number, max(last, came.last)
     return Came(number, last)
 
@@ -82,10 +85,10 @@ def _appeared(up: Series | None, late: float) -> bool:
 NOBODY = Came()
 
 
-def _growth(series: Series, up: Series | None, since: float, *, new: bool) -> Came:
+def _growth(series: Series, up: Series | None, since: float, excused: float, *, new: bool) -> Came:
     """By how much one counter grew; ``new``: its target began after ``since``, so it did at 0."""
     times, values = series.times, series.values
-    first = bisect_left(times, since)
+    first = max(bisect_left(times, since), bisect_right(times, excused) - 1)
     if first == len(times):
         return NOBODY
     part = values[first:] if first else values

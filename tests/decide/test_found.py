@@ -383,3 +383,33 @@ def test_a_gateway_that_is_read_again_after_a_gap_is_not_a_new_one():
     world.bend = with_telemetry("v1", torn)
     world.passes(720)
     assert not pinned(world)
+
+
+def test_a_request_that_may_end_excuses_nobody_who_comes_right_after():
+    """Both went past the gateway; and a new pod takes the sums away that would have told."""
+
+    def past(told: Telemetry) -> Telemetry:
+        assert not isinstance(told.edge, Missing)
+        requests = tuple(replace(s, values=(9.0,) * len(s.values)) for s in told.edge.requests)
+        return replace(told, edge=replace(told.edge, requests=requests, active=()))
+
+    def scaled(seen: Observation) -> Observation:
+        assert not isinstance(seen.live, Missing)
+        (pod,) = seen.live.workloads[name_of("v1")].pods
+        new = replace(pod, name="new", created=called - 5, restarted=called - 5)
+        return with_workload("v1", pods=(pod, new))(seen)
+
+    world = just_left().say("v1", open=1)
+    world.serving["v1"].pods = 1
+    world.bend = with_telemetry("v1", past)
+    world.passes(120)
+    world.serving["v1"].counts["exact"] += 1
+    world.say("v1", open=0)
+    world.look(20)
+    assert not pinned(world)
+    assert not world.clock.of("v1", "d-v1").owed
+    called = world.now  # after the last scrape, and before the next one
+    world.serving["v1"].counts["exact"] += 1
+    world.bend = both(with_telemetry("v1", past), scaled)
+    world.look(20)
+    assert pinned(world) > called
