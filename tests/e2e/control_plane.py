@@ -270,6 +270,9 @@ class ControlPlane:
             f"--service-account-private-key-file={keys}/accounts.key",
             f"--root-ca-file={self._authority.file}",
             "--use-service-account-credentials=false",
+            # There is one node, and nobody else to take its pods. After an outage of the API server this one
+            # may hear of it late; one that leads by a Lease would have ended, and begun anew.
+            "--node-monitor-grace-period=10m",
             "--horizontal-pod-autoscaler-sync-period=2s",
             "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
             "--horizontal-pod-autoscaler-cpu-initialization-period=2s",

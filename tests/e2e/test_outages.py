@@ -18,7 +18,7 @@ from tests.e2e.test_canary import RATE, ROUTE, settings
 from tests.e2e.timeline import Timeline
 from tests.repo.gitkit import git
 
-pytestmark = pytest.mark.lane
+pytestmark = pytest.mark.lane(minutes=4)
 PORT = 20090
 STEP = 10.0
 # A step for every outage.
