@@ -40,7 +40,8 @@ def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
         return _first(unit, sight, said, clock, left)
     pods, edge = pods_since(sight, said, clock), edge_since(said, clock)
     why = _unheard(said, clock, pods, edge)
-    if why is Witness.LOST or _is_more(said, clock, _number(pods), _number(edge)):
+    came = _number(pods) or _number(edge)
+    if why is Witness.LOST or (came and _is_more(said, clock, _number(pods), _number(edge))):
         return _marked(said, _named(clock, unit.now), pods=True, edge=True)
     if why is Witness.BLIND:
         # what one has lost, the other one must tell when it can
@@ -78,10 +79,10 @@ def _shown(
     anew = not (sums and isinstance(sums[-1], float))
     pods = counted_by_pods(sight, said, since, clock.excused)
     edge = counted_by_edge(said, since, clock.excused, anew=anew)
-    if _is_more(said, clock, 0.0, 0.0):
-        return _named(clock, unit.now)
     if _is_more(said, clock, pods.number, edge.number):
-        return _named(clock, unit.now - (said.window.at - max(pods.last, edge.last)))
+        is_open = _is_more(said, clock, 0.0, 0.0)
+        last = (newest(said) or said.window.at) if is_open else max(pods.last, edge.last)
+        return _named(clock, unit.now - (said.window.at - last))
     if not clock.owed:
         return clock
     came = max(pods.number, edge.number, *map(_number, sums))
