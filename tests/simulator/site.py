@@ -78,6 +78,8 @@ class Site:
         self.engine = None
         self.by_hand = False
         """A person has changed the live route, and nobody has changed it back."""
+        self.given_by_hand = False
+        """What the gateway has programmed is such a route: it follows a little later."""
         self.raised_by_job: set[int] = set()
         self.raised_by_person: set[int] = set()
         self.references: set[int] = set()
@@ -141,6 +143,7 @@ class Site:
         if generation != self.generation:
             return
         self.current = True
+        self.given_by_hand = self.by_hand
         world = self.world
         self.count_flow()
         self.pins, self.gone = self.live_pins, self.live_gone

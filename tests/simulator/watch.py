@@ -79,7 +79,7 @@ class Watch:
         """Requests that name no version are given to one that has no ready pod."""
         world = self.world
         deployment = site.deployments.get(index)
-        if site.by_hand:
+        if site.by_hand or site.given_by_hand:
             return
         gone = deployment is None or deployment.want.parked
         retiring = site.stored is None or site.stored.ledger.retiring
