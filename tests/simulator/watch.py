@@ -266,7 +266,7 @@ class Watch:
             self.bad("parked in use", f"somebody names the Service of {id}")
         quiet = at - truth.flow_until[index]
         if truth.weights.get(index) and truth.rate:
-            if _began_unseen(site, index, at):
+            if _began_unseen(site, index, at, truth.rate):
                 self.costs["requests that began after the look"] += 1
             else:
                 quiet = 0.0
@@ -337,14 +337,18 @@ def _is_deployed(site, index):
     return entry is not None and entry.phase in DEPLOYED and entry.phase is not Phase.PARKED
 
 
-def _began_unseen(site, index, at):
-    """Whether the flow began so late that no scrape can have shown it."""
+def _began_unseen(site, index, at, rate):
+    """Whether the flow began so late that no scrape can have shown it.
+
+    Who has a share of it counts the first request when that share amounts to one.
+    """
     began = site.rate_since
     if began <= at - 2 * site.setup.scrape:
         return False
     deployment = site.deployments.get(index)
     pods = deployment.pods if deployment is not None else ()
-    return not any(one.saw(began + 1.0, at) for one in (*pods, *site.gates))
+    first = began + max(1.0, max(len(pods), len(site.gates)) / rate)
+    return not any(one.saw(first, at) for one in (*pods, *site.gates))
 
 
 def _is_hidden(site, call):
