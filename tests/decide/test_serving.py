@@ -453,6 +453,8 @@ def test_pods_kept_for_a_rollout_go_when_it_is_over():
     quiet(before.traffic(v2=10), 300)
     made = before.look()
     assert made.verdict is Verdict.SETTLE and "no rollout needs 4 pods of v1" in made.reason
+    as_many = World(stored(entry("v1", Phase.DRAINING, floor=2), entry("v2", Phase.ACTIVE, 100)))
+    quiet(as_many.traffic(v2=10), 600)
     rolling = World(stored(entry("v1", Phase.ACTIVE, 90, floor=2), entry("v2", Phase.CANARY, 10)))
     quiet(rolling, 900)
 
