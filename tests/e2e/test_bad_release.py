@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -48,8 +49,9 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
         timelines.append(timeline)
         until("traffic", lambda: len(load.answers) > 50, within=30)
 
-        def publish(version: str, behaviour: str = "") -> None:
-            world.publish(specs.write(folder, said, specs.handler("cart", version, behaviour)))
+        def publish(version: str, behaviour: str = "", *more: dict[str, Any]) -> None:
+            cart = specs.handler("cart", version, behaviour)
+            world.publish(specs.write(folder, said, cart, *more))
             running.sync()
 
         def tried(version: str) -> float:
@@ -94,6 +96,10 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
         # ready, and with its first requests its pods crash again and again → the route never waits behind them
         publish("v3", "fatal=3")
         fell = tried("v3")
+        until("a crash", lambda: min(restarts(cluster, "handler-cart-v3")) >= 1, within=30)
+        # Somebody else's commit comes meanwhile: an engine that wants to see health would stand there now.
+        orders = specs.handler("orders", "v1")
+        publish("v3", "fatal=3", orders)
         decided = rolled_back("v3", within=120)
         assert not pods_ready(cluster, "handler-cart-v3", 2)
         back = returned(decided)
@@ -101,7 +107,7 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
         assert min(restarts(cluster, "handler-cart-v3")) >= 2
 
         # a good one goes its way
-        publish("v4")
+        publish("v4", "", orders)
         job.until(lambda: weighted(cluster) == {"handler-cart-v4": 100}, "v4", within=240)
         assert ledger(world)["v2"][0] in ("Rejected", "Parked", "Removed")
     # nobody but those whom a bad release was given to has noticed
