@@ -79,11 +79,9 @@ class Watch:
         """Requests that name no version are given to one that has no ready pod."""
         world = self.world
         deployment = site.deployments.get(index)
-        if site.by_hand or site.given_by_hand:
-            return
         gone = deployment is None or deployment.want.parked
         retiring = site.stored is None or site.stored.ledger.retiring
-        if index in site.raised_by_person:
+        if index in site.raised_by_person or site.by_hand or site.given_by_hand:
             self.costs["requests that a person sent to nobody"] += 1
         elif gone and retiring:
             self.costs["requests to a unit that has retired"] += 1
