@@ -15,8 +15,8 @@ from gati_gitops.plan.timescape import MAX_HOPS, hops
 
 __all__ = [
     "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
-    "pods_are_missing", "pods_began_again", "stable_cannot_carry", "step_is_not_shown",
-    "they_cannot_share",
+    "pods_are_missing", "pods_began_again", "route_was_changed", "stable_cannot_carry",
+    "step_is_not_shown", "they_cannot_share",
 ]  # fmt: skip
 
 SCRAPE = 15.0
@@ -35,11 +35,18 @@ def pods_are_missing(unit: Unit, sight: Sight) -> str:
 
 def pods_began_again(unit: Unit, sight: Sight) -> str:
     """Who falls over is judged from when it stood up: the step lasts as long from there."""
-    pods = sight.workload.pods if sight.workload is not None else ()
-    fell = max((pod for pod in pods if pod.restarts), key=lambda pod: pod.restarted, default=None)
-    if fell is None or unit.now - fell.restarted >= unit.rules.step_for:
+    fell = max(sight.clock.fell, sight.clock.restarted)
+    if not fell or unit.now - fell >= unit.rules.step_for:
         return ""
-    return f"{fell.name} began again {span(unit.now - fell.restarted)} ago"
+    return f"a pod of it began again {span(max(unit.now - fell, 0.0))} ago"
+
+
+def route_was_changed(unit: Unit, sight: Sight) -> str:
+    """A step lasts in one piece; what looks as it did may have been otherwise in between."""
+    since = unit.now - sight.clock.stirred
+    if not sight.clock.stirred or since >= unit.rules.step_for:
+        return ""
+    return f"its route was changed {span(since)} ago"
 
 
 def job_cannot_write(unit: Unit, sight: Sight) -> str:

@@ -121,7 +121,7 @@ def _passed(unit: Unit, sight: Sight, found: Check, at: str) -> Judged:
     if covered < rules.step_for:
         why = f"{seen}, a step lasts {span(rules.step_for)}"
         return Judged(Verdict.WAIT, why, clock, found.facts, rolling=True)
-    if again := guards.pods_began_again(unit, sight):
+    if again := guards.pods_began_again(unit, sight) or guards.route_was_changed(unit, sight):
         return Judged(Verdict.WAIT, f"{seen}; {again}", clock, found.facts, rolling=True)
     return onward(unit, sight, clock, seen, found.facts)
 

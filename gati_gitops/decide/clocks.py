@@ -51,6 +51,12 @@ class VersionClock(NamedTuple):
     """Since when the cluster shows it in that phase."""
     shown: float = 0.0
     """Since when the cluster shows the version as the ledger wants it."""
+    stirred: float = 0.0
+    """When its route was last seen to have been changed."""
+    fell: float = 0.0
+    """When a container of it was last seen to have begun again."""
+    restarted: float = 0.0
+    """When the last of them did, as the cluster says."""
     ready: float = 0.0
     """Since when all of its pods are ready."""
     unready: float = 0.0
@@ -105,6 +111,8 @@ class UnitClock:
     """By version id and digest, as ``id@digest``."""
     looked: float = 0.0
     """When it was last looked at."""
+    edition: str = ""
+    """Of the live route then."""
 
     def of(self, id: str, digest: str) -> VersionClock:
         return self.versions.get(f"{id}@{digest}", VersionClock())
@@ -113,7 +121,8 @@ class UnitClock:
 def clock_data(clock: UnitClock) -> dict[str, Any]:
     """A clock as it is stored; what stands at nothing is left out."""
     versions = {name: _said(version) for name, version in sorted(clock.versions.items())}
-    return {"stamp": clock.stamp, "looked": clock.looked, "versions": versions}
+    said = {"stamp": clock.stamp, "looked": clock.looked, "versions": versions}
+    return {**said, "edition": clock.edition} if clock.edition else said
 
 
 def _said(clock: VersionClock | Tally) -> dict[str, Any]:
@@ -130,7 +139,8 @@ def clock_from(data: Any) -> UnitClock:
     try:
         stamp, looked, said = data["stamp"], data["looked"], data["versions"]
         versions = {str(name): _read(VersionClock(), version) for name, version in said.items()}
-        return UnitClock(_like("", stamp), versions, _like(0.0, looked))
+        edition = _like("", data.get("edition", ""))
+        return UnitClock(_like("", stamp), versions, _like(0.0, looked), edition)
     except (AttributeError, KeyError, TypeError, ValueError):
         return UnitClock()
 

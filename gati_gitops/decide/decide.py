@@ -24,7 +24,7 @@ from gati_gitops.decide.observation import (
 )
 from gati_gitops.decide.rules import Rules
 from gati_gitops.decide.shown import route_differs
-from gati_gitops.decide.ticking import stamp, ticked
+from gati_gitops.decide.ticking import edition, stamp, ticked
 from gati_gitops.decide.verdict import Decision, Fact, Finding, Verdict
 from gati_gitops.decide.versions import judged_versions
 from gati_gitops.decide.view import Unit, viewed
@@ -71,8 +71,8 @@ def decide(
     if (stopped := _by_hand(place, live) or _held(ledger, live)) is not None:
         # who calls meanwhile is remembered, and no step or count of looks goes on from here
         kept = {name: one._replace(passes=0, passed=0.0) for name, one in kept.items()}
-        return stopped, UnitClock("", kept, unit.now)
-    return _decision(unit, found, seen), UnitClock(state, kept, unit.now)
+        return stopped, UnitClock("", kept, unit.now, edition(live))
+    return _decision(unit, found, seen), UnitClock(state, kept, unit.now, edition(live))
 
 
 def _held(ledger: Ledger, live: Live) -> Decision | None:
@@ -101,8 +101,10 @@ def _ticked(unit: Unit, clock: UnitClock, *, same: bool) -> Unit:
     """The unit, with what this look at the cluster tells its clocks."""
     route = route_differs(unit)
     away = unit.now - clock.looked if clock.looked else 0.0
+    stirred = bool(clock.edition) and edition(unit.live) not in ("", clock.edition)
     sights = tuple(
-        sight.at(ticked(unit, sight, same=same, away=away, route=route)) for sight in unit.sights
+        sight.at(ticked(unit, sight, same=same, away=away, route=route, stirred=stirred))
+        for sight in unit.sights
     )
     return replace(unit, sights=sights, differs=route)
 

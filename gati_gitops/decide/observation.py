@@ -181,6 +181,9 @@ class LiveRoute:
     """Version ids that have a rule of their own."""
     break_glass: str = ""
     """Why a person moved the traffic by hand while Git was down: an annotation on it."""
+    edition: str = ""
+    """Another one with every change of what it says, and back: by this a look tells what happened
+    since the last one; empty: the cluster does not count that."""
 
 
 class EngineState(StrEnum):

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from gati_gitops.decide.clocks import Tally, VersionClock
 from gati_gitops.decide.look import is_out
-from gati_gitops.decide.observation import LiveRoute
+from gati_gitops.decide.observation import Live, LiveRoute
 from gati_gitops.decide.ready import crashing, unready
 from gati_gitops.decide.shown import version_differs
 from gati_gitops.decide.view import Sight, Unit
@@ -29,11 +29,18 @@ def stamp(ledger: Ledger) -> str:
     return sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
-def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> VersionClock:
+def edition(live: Live) -> str:
+    """Which state of the route this is; empty: that is not known."""
+    return live.route.edition if isinstance(live.route, LiveRoute) else ""
+
+
+def ticked(
+    unit: Unit, sight: Sight, *, same: bool, away: float, route: str, stirred: bool = False
+) -> VersionClock:
     """The clock of one version after this look.
 
     ``same``: the ledger is as it was; ``away``: how long nobody looked; ``route``: why the live
-    route is not the ledger's.
+    route is not the ledger's; ``stirred``: it was changed since the last look.
     """
     clock, phase, now = sight.clock, str(sight.phase), unit.now
     if clock.phase != phase:
@@ -67,11 +74,13 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
     shown = not route and not version_differs(unit, sight)
     if not shown and clock.tally.since:
         clock = clock._replace(tally=Tally(), recent=Tally(), baseline=Tally())
+    clock = _fallen(sight, clock, now)
     why = unready(sight)
     is_there = sight.workload is not None and sight.workload.desired > 0
     return clock._replace(
         shown=(clock.shown or now) if shown else 0.0,
         since=clock.since or (now if shown else 0.0),
+        stirred=now if stirred else clock.stirred,
         ready=0.0 if why else clock.ready or now,
         unready=(clock.unready or now) if why and is_there else 0.0,
         crashing=(clock.crashing or now) if crashing(sight) else 0.0,
@@ -79,6 +88,16 @@ def ticked(unit: Unit, sight: Sight, *, same: bool, away: float, route: str) -> 
         left=_left(unit, sight, clock, shown=shown),
         active=_dwelled(unit, sight, clock, shown=shown and not why, away=away),
     )
+
+
+def _fallen(sight: Sight, clock: VersionClock, now: float) -> VersionClock:
+    """Whether a container began again. When, is told by our own clock: nodes have others."""
+    pods = sight.workload.pods if sight.workload is not None else ()
+    last = max((pod.restarted for pod in pods if pod.restarts), default=0.0)
+    if last in (0.0, clock.restarted):
+        return clock
+    # who remembers nothing of it has the cluster's word alone
+    return clock._replace(fell=now if clock.since else last, restarted=last)
 
 
 def _leaves(unit: Unit, sight: Sight) -> bool:

@@ -100,7 +100,15 @@ def live_route(plan: UnitPlan, found: Sequence[Object]) -> LiveRoute | Missing |
         why=trouble or _SILENT.get(provider, ""),
         pins=pins,
         break_glass=_broken_glass(found),
+        edition=" ".join(filter(None, map(_edition, found))),
     )
+
+
+def _edition(item: Object) -> str:
+    """API servers count the changes of what an object asks for, and a new one has another uid."""
+    head = item["metadata"]
+    generation = head.get("generation")
+    return f"{str(head.get('uid', ''))[:8]}/{generation}" if generation else ""
 
 
 def _broken_glass(found: Sequence[Object]) -> str:

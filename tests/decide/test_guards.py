@@ -149,6 +149,18 @@ def falling():
     return stepping(bent)
 
 
+def stirring():
+    """Somebody changes the route between any two looks, and it is changed back."""
+    world = stepping()
+
+    def bent(seen):
+        edition = f"route/{seen.live.at:.0f}"
+        return with_live(route=replace(seen.live.route, edition=edition))(seen)
+
+    world.bend = bent
+    return world
+
+
 SCENES = {
     (called, "requests_were_counted"): lambda: leaving(calling(edge=False)),
     (called, "requests_are_open"): lambda: leaving(busy()),
@@ -179,6 +191,7 @@ SCENES = {
     (before_traffic, "step_is_not_shown"): lambda: starting(with_live(route=HALF)),
     (before_traffic, "pods_are_missing"): lambda: starting(with_workload("v2", ready=1)),
     (before_traffic, "pods_began_again"): falling,
+    (before_traffic, "route_was_changed"): stirring,
     (before_traffic, "job_cannot_write"): lambda: stepping(cannot_write="no token"),
     (before_traffic, "engine_does_not_sync"): lambda: stepping(
         with_live(engine=Engine(EngineState.SUSPENDED))
@@ -205,6 +218,27 @@ def harm(guard):
         if made.verdict in HARM:
             return made.verdict
     return None
+
+
+def test_a_pod_that_fell_is_young_whatever_its_node_takes_the_time_to_be():
+    """The node's clock is ten minutes behind ours: what it says of the restart is long ago."""
+    world = stepping()
+    looks = []
+
+    def bent(seen):
+        looks.append(seen.live.at)
+        workload = seen.live.workloads[name_of("v2")]
+        if len(looks) <= 3:
+            return seen
+        fell = replace(workload.pods[0], restarts=1, restarted=looks[3] - 600)
+        return with_workload("v2", pods=(fell, *workload.pods[1:]))(seen)
+
+    world.bend = bent
+    step = world.rules.step_for
+    while (made := world.look(60)).verdict not in HARM:
+        assert len(looks) < 15
+    assert "next step" in made.reason
+    assert looks[-1] - looks[3] >= step
 
 
 def test_every_guard_has_a_scene():

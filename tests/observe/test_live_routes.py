@@ -177,6 +177,19 @@ class TestHandEdits:
         found[1]["metadata"]["annotations"] = {"gati.dev/break-glass": ""}
         assert read(plan, found).break_glass == "no reason given"
 
+    def test_every_change_is_another_edition(self):
+        plan, found = written(UNIT, "traefik")
+        for item in found:
+            del item["metadata"]["generation"]
+        assert read(plan, found).edition == ""
+        for number, item in enumerate(found):
+            item["metadata"] |= {"uid": f"{number}-abc", "generation": 1}
+        first = read(plan, found).edition
+        found[1]["metadata"]["generation"] = 2
+        second = read(plan, found).edition
+        found[1]["metadata"] |= {"uid": "made-anew", "generation": 1}
+        assert len({first, second, read(plan, found).edition, ""}) == 4
+
 
 class TestTaken:
     """Whether the gateway has taken what stands there."""

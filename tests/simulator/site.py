@@ -41,6 +41,7 @@ class Site:
         """Those that are gone, of which pods may still be there."""
         self.weights: dict[int, int] = {}
         self.live_weights: dict[str, int] = {}
+        self.edition = 1
         self.live_pins: frozenset[str] = frozenset()
         self.live_gone: frozenset[str] = frozenset()
         self.pins: frozenset[str] = frozenset()
@@ -120,6 +121,7 @@ class Site:
         said = (manifest.weights, manifest.pins, manifest.gone)
         if said == (self.live_weights, self.live_pins, self.live_gone):
             return
+        self.edition += 1
         self.live_weights = dict(manifest.weights)
         self.live_pins, self.live_gone = manifest.pins, manifest.gone
         self.break_glass = ""
@@ -129,6 +131,7 @@ class Site:
 
     def edit_route(self, weights):
         """A person changes the live object."""
+        self.edition += 1
         self.live_weights = dict(weights)
         self.by_hand = True
         self.program(self.setup.programs())
@@ -347,6 +350,7 @@ class Site:
                 "" if self.current else "the gateway has not got to it",
                 self.live_pins | self.live_gone,
                 self.break_glass,
+                f"{self.edition}",
             )
         return workloads, route
 
