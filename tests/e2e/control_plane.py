@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +71,7 @@ class ControlPlane:
         self.kubeconfig = self.config("admin", ADMIN)
         self.api = Api(self.server, ADMIN, self.authority)
         self._etcd = self._start_etcd()
-        self._apiserver = self._start_apiserver()
-        self._manager = self._start_manager()
-        self._wait()
+        self._serve()
 
     # ------------------------------------------------------------------------------------- for tests
 
@@ -176,7 +174,7 @@ class ControlPlane:
 
     def start_api(self) -> None:
         self._apiserver = self._start_apiserver()
-        self._wait()
+        self._wait("the API server", self._answers, self._etcd, self._apiserver)
 
     def close(self) -> None:
         """No open connection; its programs end with their place."""
@@ -188,10 +186,8 @@ class ControlPlane:
         for program in (self._manager, self._apiserver, self._etcd):
             program.end(grace=0)
         self._etcd = self._start_etcd()
-        self._apiserver = self._start_apiserver()
-        self._manager = self._start_manager()
         self.api = Api(self.server, ADMIN, self.authority)
-        self._wait()
+        self._serve()
 
     # -------------------------------------------------------------------------------------- programs
 
@@ -279,19 +275,26 @@ class ControlPlane:
             "--profiling=false",
         )
 
-    def _wait(self) -> None:
-        programs = (self._etcd, self._apiserver, self._manager)
+    def _serve(self) -> None:
+        """Who manages ends when nobody serves for ten seconds, so it comes last."""
+        self._apiserver = self._start_apiserver()
+        self._wait("the API server", self._answers, self._etcd, self._apiserver)
+        self._manager = self._start_manager()
+        account = ("v1", "ServiceAccount", "default", "default")
+        self._wait("its controllers", lambda: self.api.find(*account), self._manager)
 
+    def _answers(self) -> bool:
+        return self.api.request("GET", "/readyz") == "ok"
+
+    def _wait(self, what: str, probe: Callable[[], object], *programs: Program) -> None:
         def ready() -> bool:
             for program in programs:
                 if not program.running:
                     raise RuntimeError(f"{program.name} ended:\n{program.said()}")
             with self.place.inside():
-                if self.api.request("GET", "/readyz") != "ok":
-                    return False
-                return bool(self.api.find("v1", "ServiceAccount", "default", "default"))
+                return bool(probe())
 
-        until("the control plane", ready, within=STARTED)
+        until(what, ready, within=STARTED)
 
     def _established(self, name: str) -> bool:
         body = self.api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
