@@ -127,7 +127,7 @@ def serves(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     why = unready(sight)
     facts: tuple[Fact, ...] = (Fact("pods", why or f"all {sight.ready} ready", "all", ok=not why),)
     where = unit.around.judged.get(sight.entry.key)
-    rejected = f", and was rejected on {where}" if where is not None else ""
+    rejected = f", and was rejected in {where}" if where is not None else ""
     said = f"{sight.id} serves {sight.entry.weight} %{rejected}" + (f": {why}" if why else "")
     if clock.active and clock.shown and any(d > sight.entry.proved for d in unit.around.dwells):
         clock, failed, more = _proving(unit, sight, clock)

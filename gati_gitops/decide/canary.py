@@ -25,7 +25,7 @@ def rolling(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
     if why := hopeless(unit, sight, clock):
         return left(unit, sight, unit.active, clock, why, ())
     if (where := unit.around.judged.get(sight.entry.key)) is not None:
-        why = f"{sight.id} was rejected on {where}"
+        why = f"{sight.id} was rejected in {where}"
         return held(clock, why, f"rollback {unit.name}, or release {unit.name} {sight.id} there")
     if why := guards.step_is_not_shown(unit, sight):
         return Judged(Verdict.WAIT, f"{sight.id} waits for the cluster: {why}", clock, rolling=True)

@@ -53,18 +53,12 @@ def _handed_over(unit: Unit, sight: Sight) -> Move | None:
     return Move(Verdict.HAND_OVER, *sight.entry.key, reason=why)
 
 
-def _keeps(sight: Sight) -> bool:
-    floor = sight.entry.floor
-    return floor > (sight.fewest if sight.phase is Phase.DRAINING else 0)
-
-
 def _spare(unit: Unit, sight: Sight, found: Judged) -> Move | None:
     """Pods that were kept for a rollout, or for the way back, are their scaler's business again."""
     clock = found.clock
     if sight.phase is not Phase.ACTIVE or unit.ledger.rolling is not None:
         return None
-    # of who drains nothing changes where it has as many pods anyway, and parking ends it
-    kept = [s for s in unit.sights if s.phase in KEEPING and _keeps(s)]
+    kept = [s for s in unit.sights if s.entry.floor and s.phase in KEEPING]
     if not kept or not clock.shown or unit.now - clock.shown < unit.rules.step_for:
         return None
     pods = " and ".join(f"{one.entry.floor} pods of {one.id}" for one in kept)

@@ -34,7 +34,7 @@ def given(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         if why := version_differs(unit, other) or guards.pods_are_missing(unit, other):
             return Judged(Verdict.WAIT, f"{sight.id} starts: {other.id}: {why}", clock)
         if (where := unit.around.judged.get(other.entry.key)) is not None:
-            return Judged(Verdict.WAIT, f"{other.id} was rejected on {where}", clock)
+            return Judged(Verdict.WAIT, f"{other.id} was rejected in {where}", clock)
     if why := guards.step_is_not_shown(unit, sight):
         return Judged(Verdict.WAIT, f"{sight.id} waits for the cluster: {why}", clock)
     why = f"{sight.id} is ready with {some(sight.ready, 'pod')}"

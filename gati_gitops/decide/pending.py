@@ -39,7 +39,7 @@ def pending(unit: Unit, sight: Sight, clock: VersionClock, *, baking: str) -> Ju
 
 
 def _rejected(sight: Sight, clock: VersionClock, where: str) -> Judged:
-    why = f"{sight.id} does not start: it was rejected on {where}"
+    why = f"{sight.id} does not start: it was rejected in {where}"
     if not sight.entry.overtaken:
         return Judged(Verdict.WAIT, why, clock)
     # the specs want a newer one, so nobody else would strike it from what waits

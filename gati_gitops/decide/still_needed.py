@@ -78,5 +78,5 @@ def successor_is_in_doubt(unit: Unit, sight: Sight) -> str:
         return ""
     where = unit.around.judged.get(active.entry.key)
     if where is not None:
-        return f"{active.id} was rejected on {where}, so it may be needed again"
+        return f"{active.id} was rejected in {where}, so it may be needed again"
     return f"{active.id} is being left" if active.entry.barred else ""

@@ -24,8 +24,21 @@ def current(stored: Stored) -> Ledger:
 
 
 def decided(policy: Policy, stored: Stored, ledger: Ledger, note: str = "") -> Outcome:
-    outcome = refold(policy, stored, ledger)
+    outcome = refold(policy, stored, _needed(stored, ledger))
     return replace(outcome, notes=(note,) if note else ())
+
+
+def _needed(stored: Stored, ledger: Ledger) -> Ledger:
+    """Without a rollout, nobody is told to keep the pods that its plan gives it anyway."""
+    if ledger.rolling is not None:
+        return ledger
+
+    def needed(entry: Entry) -> Entry:
+        version = stored.plan.version(*entry.key)
+        spare = version is None or version.scaling.at_least(entry.floor) is version.scaling
+        return replace(entry, floor=0) if entry.floor and spare else entry
+
+    return ledger.with_entries(needed(entry) for entry in ledger.entries)
 
 
 def unchanged(policy: Policy, stored: Stored, note: str) -> Outcome:

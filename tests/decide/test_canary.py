@@ -640,7 +640,7 @@ def test_what_was_rejected_on_a_sibling_is_held_here():
     world = at(10)
     world.around = Around(judged={("v2", "d-v2"): "prod/west"})
     made = world.look()
-    assert made.verdict is Verdict.HOLD and "rejected on prod/west" in made.reason
+    assert made.verdict is Verdict.HOLD and "rejected in prod/west" in made.reason
 
 
 def test_what_fails_here_goes_back_whatever_siblings_say():

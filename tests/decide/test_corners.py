@@ -139,7 +139,7 @@ def test_what_was_rejected_elsewhere_gets_no_weight_under_manual():
     versions = tuple(planned(v.id, weight=50) for v in place.plan.versions)
     world = World(replace(place, plan=replace(place.plan, versions=versions)), rules("manual"))
     world.around = Around(judged={("v2", "d-v2"): "prod/west"})
-    assert "v2 was rejected on prod/west" in world.look().reason
+    assert "v2 was rejected in prod/west" in world.look().reason
     world.around = Around(cannot_write="no token")
     assert world.look().verdict is Verdict.FROZEN
 

@@ -546,7 +546,7 @@ def test_who_is_in_the_specs_stays_for_as_long_as_if_it_had_been_named():
 
 def test_a_successor_that_was_rejected_elsewhere_keeps_the_way_back():
     world = left(judged={("v2", "d-v2"): "prod/west"})
-    assert "v2 was rejected on prod/west" in v1(never(world, HOUR)).reason
+    assert "v2 was rejected in prod/west" in v1(never(world, HOUR)).reason
 
 
 def test_what_is_being_returned_to_is_not_taken_away():

@@ -187,6 +187,15 @@ def test_a_version_gets_its_pods_before_the_traffic_and_keeps_them_beyond_the_ro
     settled(files, tree)
 
 
+def test_who_has_as_many_pods_by_its_plan_is_told_to_keep_none():
+    files, tree = after_two()
+    tree = do(tree, "advance", "v2", weight=10, floor=2, room=2)
+    assert (ledger(tree).live("v1").floor, ledger(tree).live("v2").floor) == (2, 2)
+    for end in (do(tree, "activate", "v2"), do(tree, "rollback", "v2")):
+        assert not any(entry.floor for entry in ledger(end).entries)
+        settled(files, end)
+
+
 def test_who_sleeps_is_woken_before_traffic_may_come_back():
     _, tree = after_two()
     tree = do(tree, "prepare", "v2", floor=3)
