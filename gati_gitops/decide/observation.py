@@ -123,6 +123,8 @@ class Telemetry:
     )
     sent: tuple[Sent, ...] = ()
     """Requests that the job sent itself, where that is configured; told as such."""
+    gauged: bool = False
+    """A gauge of requests in progress is asked for, so every pod must have it."""
 
 
 # -- the cluster ---------------------------------------------------------------------------------

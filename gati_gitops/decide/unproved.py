@@ -138,7 +138,7 @@ def gauges_are_unread(unit: Unit, sight: Sight) -> str:
     if said is None or sight.workload is None or is_out(sight):
         return ""
     gauges = {name: pod.in_flight for name, pod in said.pods.items()}
-    if all(gauge is None for gauge in gauges.values()):
+    if not said.gauged and all(gauge is None for gauge in gauges.values()):
         return ""  # the gateway may know
     since, window = begin(unit, said), said.window
     for pod in sight.workload.pods:

@@ -173,7 +173,8 @@ class _Look:
                 Gap.STALE, f"its newest sample is {self._age(own):.0f} s old", self._client.name
             )
         window = Window(self._at, self._window, own.scrape, self._client.name)
-        return Telemetry(window, own.pods, edge)
+        gauged = self._source.evidence.in_flight is not None
+        return Telemetry(window, own.pods, edge, gauged=gauged)
 
     def _age(self, own: Found) -> float:
         newest = max(

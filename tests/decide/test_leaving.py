@@ -293,6 +293,14 @@ GAPS = {
     "a counter that is there twice": first_pod(
         lambda pod: replace(pod, requests=pod.requests * 2)
     ),
+    "gauges that all vanished": with_telemetry(
+        "v1",
+        lambda told: replace(
+            told,
+            pods={name: replace(pod, in_flight=None) for name, pod in told.pods.items()},
+            gauged=True,
+        ),
+    ),
     "a gauge that vanished": first_pod(lambda pod: replace(pod, in_flight=None)),
     "a gauge below nothing": first_pod(
         lambda pod: replace(

@@ -25,7 +25,7 @@ def test_what_is_well_is_seen(fake):
         said = seen(fake, name)
         assert isinstance(said, Telemetry), said
         (pod,) = said.pods.values()
-        assert pod.up is not None and pod.in_flight is not None
+        assert said.gauged and pod.up is not None and pod.in_flight is not None
         assert len(pod.requests) == 1 and len(pod.faster) == 2
         assert said.window.scrape == pytest.approx(1, abs=0.01)
 

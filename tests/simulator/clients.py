@@ -8,6 +8,16 @@ calls by another road that our gateway never sees, and one that comes long after
 from __future__ import annotations
 
 
+def drawn_client(dice):
+    """Who comes though a version is on its way out."""
+    return dice.pick(("straggler", "pinned", "long", "late", "direct"))
+
+
+def drawn_length(dice, grace):
+    """Seconds that a call by another road lasts."""
+    return dice.between(0.5, 3) * grace if dice.chance(0.3) else 0.0
+
+
 class Clients:
     """The callers of one cluster."""
 
@@ -39,9 +49,8 @@ class Clients:
             self.leaving = True
         if self.leaving and dice.chance(0.75):
             grace = site.setup.rules.grace
-            kinds = ("straggler", "pinned", "long", "late", "direct")
             for _ in range(1 if dice.chance(0.6) else 2):
-                kind = dice.pick(kinds)
+                kind = drawn_client(dice)
                 self.names.append(f"client {kind}")
                 getattr(self, f"come_{kind}")(self.old, grace)
 
@@ -104,7 +113,7 @@ class Clients:
         self.direct = True
         now = self.dice.between(0, grace)
         for _ in range(self.dice.pick((1, 3, 6))):
-            long = self.dice.between(0.5, 3) * grace if self.dice.chance(0.3) else 0.0
+            long = drawn_length(self.dice, grace)
             self.site.world.at(now, self.call, index, long, True)
             now += self.dice.between(0.2, 1.5) * grace
 

@@ -16,6 +16,11 @@ SCRAPE_FAULTS = (
 )  # fmt: skip
 
 
+def drawn_fault(dice):
+    """What goes wrong with scrapes."""
+    return dice.drawn(SCRAPE_FAULTS)
+
+
 class Setup:
     """The dials of one cluster."""
 
@@ -67,7 +72,7 @@ class Setup:
     def scraping(self, dice, story, horizon):
         """Faults of single targets, of all of one version, or of everything."""
         for _ in range(1 if dice.chance(0.6) else 2):
-            kind = dice.drawn(SCRAPE_FAULTS)
+            kind = drawn_fault(dice)
             start = self.time(horizon)
             if kind == RENAMED and dice.chance(0.3):
                 start = START - 1000.0  # it never had the right name

@@ -373,7 +373,8 @@ class Site:
             if setup.edge
             else Missing(Gap.UNSUPPORTED, "this gateway counts nothing by version")
         )
-        return seen.Telemetry(window, pods, edge, tuple(self.sent.get(index, ())))
+        sent = tuple(self.sent.get(index, ()))
+        return seen.Telemetry(window, pods, edge, sent, setup.gauge)
 
     def send(self, index):
         """A request of the job's own to one version."""
