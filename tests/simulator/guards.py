@@ -17,7 +17,7 @@ from math import isfinite
 
 from gati_gitops.decide.counters import Uncountable
 from gati_gitops.decide.observation import Gap
-from tests.simulator.scraped import MUTE, NAN
+from tests.simulator.scraped import MUTE, NAN, RENAMED
 
 COMING = frozenset(("canary", "step", "blue-green", "direct", "manual", "many", "return"))
 LEAVING = frozenset(("drain", "kept", "rejected", "parked", "retire", "many"))
@@ -64,6 +64,8 @@ KINDER = {
     "long calls": Mutant("", "tests.simulator.clients.drawn_length", 240.0),
     "no numbers": Mutant("", "tests.simulator.setup.drawn_fault", NAN),
     "mute gauges": Mutant("", "tests.simulator.setup.drawn_fault", MUTE),
+    "lost names": Mutant("", "tests.simulator.setup.drawn_fault", RENAMED),
+    "bad gateway": Mutant("", "tests.simulator.setup.drawn_target", "gateway"),
 }
 """Worlds that lack a fault, so that the one before a guard has nothing to stop; or where whoever was
 named is not kept for long, so that nothing but what a look shows stands between it and its end; or
@@ -71,12 +73,13 @@ where what a guard is for is no longer rare."""
 FORGETFUL = (
     "requests_were_counted", "requests_are_open", "gateway_has_open_requests",
     "open_requests_are_unknown", "pods_changed", "outage_is_too_young", "pods_are_unread",
-    "gateway_is_unread", "names_are_unproved", "gateway_names_are_unproved",
+    "gateway_is_unread", "names_are_unproved",
 )  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(FORGETFUL, ("short memory",)),
     "counters_are_unread": ("short memory", "other roads", "no numbers"),
     "gauges_are_unread": ("short memory", "other roads", "long calls", "mute gauges"),
+    "gateway_names_are_unproved": ("short memory", "lost names", "bad gateway"),
     "evidence_is_old": ("evidence_may_be_late", "quick pushes"),
     "cluster_look_is_old": ("evidence_may_be_late", "quick pushes"),
     "look_is_too_short": ("pods_are_unread", "gateway_is_unread", "fine scrapes", "short memory"),

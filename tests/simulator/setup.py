@@ -21,6 +21,11 @@ def drawn_fault(dice):
     return dice.drawn(SCRAPE_FAULTS)
 
 
+def drawn_target(dice):
+    """Whose scrapes."""
+    return dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
+
+
 class Setup:
     """The dials of one cluster."""
 
@@ -79,7 +84,7 @@ class Setup:
             long = dice.chance(0.25)
             end = start + (dice.between(100, 2 * horizon) if long else dice.between(5, 100))
             end = START + horizon if start < START - 900.0 else end
-            whom = dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
+            whom = drawn_target(dice)
             one = dice.pick((1, 2, 3)) if dice.chance(0.5) else None
             if kind == RENAMED:  # a rule of the unit's monitor, or of the gateway's
                 whom, one = ("gateway" if whom == "gateway" else "all"), None
