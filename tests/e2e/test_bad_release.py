@@ -75,7 +75,8 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
         publish("v2", "errors=0.5")
         began = tried("v2")
         decided = rolled_back("v2", within=60)
-        first, last = failing(job, "v2")
+        # it commits, and tells afterwards
+        first, last = until("its word", lambda: failing(job, "v2"), within=15)
         timeline.note(
             f"rolled back {decided - began:.0f} s after its first request,"
             f" {last - first:.0f} s after the first check that failed"
@@ -116,15 +117,16 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
     assert {a.version for a in load.failures() if a.at < fell} == {"v2"}
 
 
-def failing(job, version: str) -> tuple[float, float]:
-    """When the job first saw a check of a version fail, and when it decided to roll it back."""
+def failing(job, version: str) -> tuple[float, float] | None:
+    """When the job first saw a check of a version fail, and when it decided to roll it back; None: not yet."""
     looks = [
         (datetime.fromisoformat(line["time"]).timestamp(), line["verdict"], line["reason"])
         for line in job.lines()
         if line["message"] == "decided" and line["reason"].startswith(f"{version} at 10 %")
     ]
-    first = min(at for at, _, why in looks if " failed: " in why)
-    return first, next(at for at, verdict, _ in looks if verdict == "rollback")
+    first = min((at for at, _, why in looks if " failed: " in why), default=0.0)
+    last = next((at for at, verdict, _ in looks if verdict == "rollback"), 0.0)
+    return (first, last) if last else None
 
 
 def restarts(cluster, name: str) -> list[int]:
