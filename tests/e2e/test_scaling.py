@@ -131,8 +131,13 @@ def test_a_scaler_owns_the_number_and_gets_it_without_losing_a_pod(worlds, tmp_p
         arrive(running, commit)
         until("five pods", lambda: pods_ready(cluster, CART, 5), within=60)
         keep_syncing(running, commit, seconds=6)
-        assert seen.changes[-2:] == [3, 5]
+        # Engines prune after they have applied, so the scaler may have a last word in between, and not after.
+        since = seen.changes[seen.changes.index(3) :]
+        assert since[-1] == 5 and set(since) <= {3, 4, 5}
+        before = len(seen.changes)
         assert scaler(cluster) is None
+        keep_syncing(running, commit, seconds=6)
+        assert len(seen.changes) == before
     assert seen.fewest >= 3
 
     # KEDA: the API server takes its object; the number it sets stays
