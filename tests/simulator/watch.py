@@ -157,7 +157,9 @@ class Watch:
         """A decision was written."""
         ledger = before.ledger
         if after is not None:
-            self.numbers(ledger, after.ledger)
+            self.numbers(
+                site.stored.ledger, after.ledger
+            )  # what is there by now, not what was read
         age = self.world.now - truth.at
         # two scrapes, half a minute, and as much again by which clocks may differ
         if move.verdict in FRESH and age > 2 * max(site.setup.scrape, 15.0) + 65:
