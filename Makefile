@@ -90,4 +90,6 @@ $(VENV)/.runtime: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@echo "setup: gati-gitops, its dependencies and what tests and linters need"
 	@$(PIP) -e '.[dev]' || $(NO_PIP)
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --dest $(VENV)/wheels \
+		hatchling tzdata '.[otel,signing]' || $(NO_PIP)
 	@touch $@ $(VENV)/.runtime

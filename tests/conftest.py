@@ -2,7 +2,9 @@
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +12,8 @@ from hypothesis import HealthCheck, settings
 from tests.tools import MISSING
 
 pytest_plugins = ["tests.e2e.fixtures", "tests.job.watcher", "tests.servers.fixtures"]
+
+NOBODY = 65534
 
 # A shared machine is slow at times, and that is no fault of the code.
 settings.register_profile(
@@ -43,6 +47,21 @@ def gitea_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     server = Gitea(tmp_path_factory.mktemp("gitea"))
     yield server
     server.close()
+
+
+@pytest.fixture
+def unprivileged(tmp_path: Path) -> Iterator[Path]:
+    """A folder, and for as long as the test lasts somebody who may not read everything, as root may."""
+    if os.geteuid():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory() as folder:  # into tmp_path nobody else may look
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

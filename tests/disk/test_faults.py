@@ -15,6 +15,7 @@ from gati_gitops.disk import roll
 from gati_gitops.disk.paths import trouble
 from gati_gitops.errors import Outside, Place, Refused
 from tests.disk.world import CHANGES, OLD, after, finish, found, in_child, put, write
+from tests.tools import missing
 
 LARGE = {f"base/large-{number}": bytes(100_000) for number in range(20)}
 RECORDED = "the change is recorded in full, and the next run finishes it"
@@ -202,7 +203,7 @@ def test_a_full_and_a_read_only_disk(tmp_path):
         ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     )
     if not shutil.which("unshare") or subprocess.call([*enter, "true"], stderr=subprocess.DEVNULL):
-        pytest.skip("no right to make a mount namespace here")
+        missing("a mount namespace", "it wants `unshare`, and root or user namespaces")
     ran = subprocess.run(
         [*enter, sys.executable, "-c", IN_A_NAMESPACE, tmp_path],
         cwd=Path(__file__).parents[2],

@@ -103,12 +103,11 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
     assert len(read_specs(str(tmp_path))[0][1]) == MAX_BYTES + 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    put(tmp_path, "a.yaml")
-    (tmp_path / "a.yaml").chmod(0)
+def test_a_file_that_cannot_be_read(unprivileged: Path) -> None:
+    put(unprivileged, "a.yaml")
+    (unprivileged / "a.yaml").chmod(0)
     with pytest.raises(Outside, match="Permission denied"):
-        read_specs(str(tmp_path))
+        read_specs(str(unprivileged))
 
 
 def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:

@@ -462,10 +462,9 @@ def test_the_policy_would_stop_what_the_program_let_through(browser, files):
 # -- looking -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif("GATI_SCREENS" not in os.environ, reason="GATI_SCREENS names no folder")
-def test_screens(browser, files):
+def test_screens(browser, files, tmp_path):
     """For people: GATI_SCREENS=/tmp/screens pytest -k screens"""
-    folder = Path(os.environ["GATI_SCREENS"])
+    folder = Path(os.environ.get("GATI_SCREENS") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
     for dark in (False, True):
         for name, fragment in (("overview", ""), ("unit", CART), ("split", f"{CART}?view=split")):
@@ -473,3 +472,7 @@ def test_screens(browser, files):
             page.wait("document.querySelector('h1')")
             page.screenshot(folder / f"{name}-{'dark' if dark else 'light'}.png")
             page.close()
+    shots = [path.read_bytes() for path in sorted(folder.glob("*-*.png"))]
+    assert len(set(shots)) == 6 and min(map(len, shots)) > 10_000, (
+        "none is blank, and none like another"
+    )
