@@ -35,10 +35,10 @@ def pods_are_missing(unit: Unit, sight: Sight) -> str:
 
 def pods_began_again(unit: Unit, sight: Sight) -> str:
     """Who falls over is judged from when it stood up: the step lasts as long from there."""
-    fell = max(sight.clock.fell, sight.clock.restarted)
-    if not fell or unit.now - fell >= unit.rules.step_for:
+    since = unit.now - sight.clock.fell
+    if not sight.clock.fell or since >= unit.rules.step_for:
         return ""
-    return f"a pod of it began again {span(max(unit.now - fell, 0.0))} ago"
+    return f"a pod of it began again {span(since)} ago"
 
 
 def route_was_changed(unit: Unit, sight: Sight) -> str:

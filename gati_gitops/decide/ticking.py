@@ -61,14 +61,11 @@ def ticked(
         )
     elif not same:
         clock = _restarted(clock)
-    if away >= unit.rules.progress_deadline:
-        # in so long a time it may have been well, and nobody was there to see it
-        clock = clock._replace(unready=0.0, crashing=0.0)
-    if away >= unit.rules.grace:
+    # what was so then and is so now may have been otherwise in between
+    if away >= min(unit.rules.grace, unit.rules.progress_deadline):
         clock = clock._replace(out=0.0)
     if away >= unit.rules.progress_deadline:
-        # what was so then and is so now may have been otherwise in between
-        clock = clock._replace(ready=0.0, unready=0.0, crashing=0.0, out=0.0)
+        clock = clock._replace(ready=0.0, unready=0.0, crashing=0.0)
     if sight.phase not in DEPLOYED:
         return clock._replace(since=clock.since or now, shown=0.0)
     shown = not route and not version_differs(unit, sight)
@@ -97,7 +94,7 @@ def _fallen(sight: Sight, clock: VersionClock, now: float) -> VersionClock:
     if last in (0.0, clock.restarted):
         return clock
     # who remembers nothing of it has the cluster's word alone
-    return clock._replace(fell=now if clock.since else last, restarted=last)
+    return clock._replace(fell=now if clock.since else min(last, now), restarted=last)
 
 
 def _leaves(unit: Unit, sight: Sight) -> bool:
