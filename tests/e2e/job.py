@@ -1,6 +1,5 @@
 """Our own job, as people run it: `reconcile --watch` beside a cluster, and what it has written."""
 
-import http.client
 import json
 import re
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 from tests.e2e.cluster import ROOT
 from tests.e2e.processes import Program, until
 from tests.e2e.world import World
+from tests.servers.ask import ask
 
 # Everything that takes minutes in production takes seconds here; the minimums are settings, too.
 ROLLOUT = {
@@ -124,15 +124,8 @@ class Job:
 
     def ask(self, path: str) -> tuple[int, str]:
         """What it answers at its port: the status, and the words; 0 if it does not."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        except OSError as error:
-            return 0, repr(error)
-        finally:
-            connection.close()
+        status, words = ask(self._port, path)
+        return status, words.decode()
 
     def told(self, message: str, after: int = 0, **wanted: object) -> list[dict[str, Any]]:
         """Lines of its log, after so many, that say this."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
@@ -19,6 +18,7 @@ from tests.compile.kit import handler
 from tests.job.kit import NAME, built, container, project, tree
 from tests.job.watcher import Watcher
 from tests.publish.kit import World, git
+from tests.servers.ask import ask
 from tests.servers.process import free_port
 from tests.tools import tool
 
@@ -63,15 +63,7 @@ class Program:
         return [line for line in self.said() if line["message"] == message]
 
     def ask(self, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        except OSError:
-            return 0, b""
-        finally:
-            connection.close()
+        return ask(self.port, path)
 
     def leads(self) -> bool:
         return b"gati_gitops_leader 1.0\n" in self.ask("/metrics")[1]

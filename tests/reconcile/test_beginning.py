@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.reconcile.watch import LONGEST, insist
 from tests.compile.kit import handler, project
 from tests.reconcile.town import QUICK, Town
+from tests.servers.ask import ask
 from tests.servers.certificates import Authority
 from tests.servers.places import WEB_ENVIRON
 from tests.servers.process import free_port
@@ -100,13 +100,7 @@ class Program:
         return [line for line in found if wanted.items() <= line.items()]
 
     def ask(self, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
+        return ask(self.port, path)
 
 
 @pytest.fixture

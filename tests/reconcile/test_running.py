@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import json
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from gati_gitops.observe.kube_config import Access
 from gati_gitops.reconcile.announce import Listener, Pass
 from gati_gitops.reconcile.running import Running, Wanted
 from tests.reconcile.telling import WHERE, decision, stored
+from tests.servers.ask import ask as ask_port
 
 NOWHERE = {"eu": Access(kubeconfig="/nowhere")}
 
@@ -60,13 +61,7 @@ def test_the_port_tells_of_the_passes():
     with found:
         announce = found.announcer()
         assert found.server is not None
-
-        def ask(path: str) -> tuple[int, bytes]:
-            assert found.server is not None
-            connection = http.client.HTTPConnection("127.0.0.1", found.server.port, timeout=10)
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+        ask = partial(ask_port, found.server.port)
 
         assert ask("/healthz")[0] == 200
         assert ask("/readyz") == (503, b"no: leads, 0 passes made\n")
@@ -82,13 +77,7 @@ def test_what_stands_in_the_way_of_the_first_pass_is_told_by_all():
     with found:
         assert found.server is not None
         found.failed("git", "cannot reach https://robot:hunter2@git.example.com/")
-
-        def ask(path: str) -> tuple[int, bytes]:
-            assert found.server is not None
-            connection = http.client.HTTPConnection("127.0.0.1", found.server.port, timeout=10)
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+        ask = partial(ask_port, found.server.port)
 
         assert ask("/healthz")[0] == 200, "a restart would not help"
         status, why = ask("/readyz")
