@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.e2e import specs
 from tests.e2e.cluster import DEPLOYMENT, ROUTE, Cluster
+from tests.e2e.edge import Edge
 from tests.e2e.engines import ArgoCd, Flux, wait_synced
 from tests.e2e.job import Job
 from tests.e2e.processes import until
@@ -69,6 +70,13 @@ def pods_ready(cluster: Cluster, name: str, count: int) -> bool:
     return (
         status.get("observedGeneration") == body["metadata"]["generation"] and seen == [count] * 3
     )
+
+
+def wait_served(cluster: Cluster, edge: Edge, unit: str = "cart", version: str = "v1") -> None:
+    """Pods of it are ready, and requests get through: a route may be accepted before its pods are known."""
+    name = f"handler-{unit}-{version}"
+    until(f"pods of {name}", lambda: pods_ready(cluster, name, 2), within=90)
+    until(f"an answer of {unit}", lambda: edge.serves(f"/api/{unit}", specs.HOST), within=30)
 
 
 def owned(cluster: Cluster, unit: str) -> list[str]:

@@ -12,7 +12,7 @@ from tests.e2e.job import Job, history, ledger
 from tests.e2e.load import Load
 from tests.e2e.processes import until
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.stories import ENGINES, begin, pods_ready
+from tests.e2e.stories import ENGINES, begin, pods_ready, wait_served
 from tests.e2e.test_canary import RATE, ROUTE, settings
 from tests.e2e.timeline import Timeline
 
@@ -39,8 +39,7 @@ def test_bad_releases_are_taken_back_and_stay_away(worlds, timelines, tmp_path, 
     folder = specs.write(tmp_path / "specs", said, specs.handler("cart", "v1"))
     commit = world.publish(folder)
     running = begin(world, "prod", engine, commit)
-    until("pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
-    until("the route", lambda: edge.accepted(*ROUTE), within=30)
+    wait_served(cluster, edge)
     job = Job(world, "prod", "", "--log-level", "debug")
     with (
         Load(world.place, edge.url, "/api/cart", specs.HOST, rate=RATE, clients=4) as load,

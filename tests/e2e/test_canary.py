@@ -13,7 +13,7 @@ from tests.e2e.job import DECOMMISSION, NUDGE, ROLLOUT, Job, history, ledger
 from tests.e2e.load import Load, follows
 from tests.e2e.processes import until
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.stories import ENGINES, arrive, begin, owned, pods_ready
+from tests.e2e.stories import ENGINES, arrive, begin, owned, wait_served
 from tests.e2e.timeline import Timeline
 from tests.repo.gitkit import git
 
@@ -43,9 +43,8 @@ def test_a_version_comes_and_the_one_before_it_goes(worlds, timelines, tmp_path,
     folder = specs.write(tmp_path / "specs", said, *both)
     commit = world.publish(folder)
     running = begin(world, "prod", engine, commit)
-    for unit in ("handler-cart", "handler-orders"):
-        until("pods", lambda u=unit: pods_ready(cluster, f"{u}-v1", 2), within=60)
-        until("the route", lambda u=unit: edge.accepted(specs.NAMESPACE, u), within=30)
+    for unit in ("cart", "orders"):
+        wait_served(cluster, edge, unit)
     job = Job(world)
     with (
         Load(world.place, edge.url, "/api/cart", specs.HOST, rate=RATE, clients=4) as load,

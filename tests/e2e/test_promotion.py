@@ -11,7 +11,7 @@ from tests.e2e.job import Job, history, ledger
 from tests.e2e.load import Load, follows
 from tests.e2e.processes import until
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.stories import begin, generations, passes, pods_ready
+from tests.e2e.stories import begin, generations, passes, wait_served
 from tests.e2e.test_canary import ROUTE, settings
 from tests.e2e.timeline import Timeline
 
@@ -45,8 +45,7 @@ def test_prod_gets_what_staging_has_proved_and_nothing_else(worlds, timelines, t
     assert ledger(world, "staging") == {"v1": ("Active", 100)}
     assert ledger(world, "prod") == {"v1?": ("Pending", 0)}
     running = {name: begin(world, name, "flux", commit) for name in world.clusters}
-    until("staging's pods", lambda: pods_ready(staging, "handler-cart-v1", 2), within=60)
-    until("staging's route", lambda: edges["staging"].accepted(*ROUTE), within=30)
+    wait_served(staging, edges["staging"])
     assert not unit_of(prod)
 
     with contextlib.ExitStack() as stack:
@@ -70,9 +69,7 @@ def test_prod_gets_what_staging_has_proved_and_nothing_else(worlds, timelines, t
         proof, start = order(world, commit, "v1")
         assert f"seen to serve in staging (staging) for {DWELL}s" in start.body, start.body
         assert proof.decided
-        until("prod's pods", lambda: pods_ready(prod, "handler-cart-v1", 2), within=60)
-        until("prod's route", lambda: edges["prod"].accepted(*ROUTE), within=30)
-        time.sleep(1.5)  # Traefik gathers changes for a moment.
+        wait_served(prod, edges["prod"])
         assert follows(follow("prod").wait(100), {"v1": 100})
 
         # a bad one → staging rejects it; prod never hears of it but as something that waits
@@ -103,7 +100,7 @@ def test_prod_gets_what_staging_has_proved_and_nothing_else(worlds, timelines, t
         jobs["prod"].until(lambda: weights(prod) == {"handler-cart-v3": 100}, "v3 in prod")
         order(world, good, "v3")
         until("the route", lambda: edges["prod"].accepted(*ROUTE), within=30)
-        time.sleep(1.5)
+        time.sleep(1.5)  # Traefik gathers changes for a moment.
         assert follows(loads["prod"].wait(100), {"v3": 100})
     # only staging's clients have ever met the bad one
     assert not loads["prod"].failures(), loads["prod"].failures()[:5]

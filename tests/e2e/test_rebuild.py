@@ -13,7 +13,7 @@ from tests.e2e.job import Job, history, ledger, subjects
 from tests.e2e.load import Load, follows
 from tests.e2e.processes import until
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.stories import ENGINES, begin, passes, pods_ready
+from tests.e2e.stories import ENGINES, begin, passes, pods_ready, wait_served
 from tests.e2e.test_canary import RATE, ROUTE, settings
 from tests.e2e.timeline import Timeline
 
@@ -45,8 +45,7 @@ def test_git_alone_brings_it_back(worlds, timelines, tmp_path, engine):
     edge = Edge(cluster)
     Prometheus(cluster)
     engines = begin(world, "prod", engine, first)
-    until("pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
-    until("the route", lambda: edge.accepted(*ROUTE), within=30)
+    wait_served(cluster, edge)
     job = Job(world)
     with (
         Load(world.place, edge.url, "/api/cart", specs.HOST, rate=RATE, clients=4) as load,

@@ -12,7 +12,7 @@ from tests.e2e.edge import Edge
 from tests.e2e.engines import APPLICATION, KUSTOMIZATION, ArgoCd, Flux
 from tests.e2e.load import Load
 from tests.e2e.processes import until
-from tests.e2e.stories import ENGINES, arrive, begin, generations, owned, pods_ready
+from tests.e2e.stories import ENGINES, arrive, begin, generations, owned, pods_ready, wait_served
 from tests.e2e.timeline import Timeline
 from tests.servers.github import GitHubServer
 
@@ -44,9 +44,8 @@ def test_what_is_published_is_what_runs(worlds, timelines, tmp_path):
     commit = world.publish(folder)
     running = {engine: begin(world, engine, engine, commit) for engine in ENGINES}
     for engine, cluster in world.clusters.items():
-        for name in ("handler-cart-v1", "handler-orders-v1"):
-            until(f"pods of {name}", lambda c=cluster, n=name: pods_ready(c, n, 2), within=60)
-        until("the route", lambda e=engine: edges[e].accepted(*ROUTE), within=30)
+        for unit in ("cart", "orders"):
+            wait_served(cluster, edges[engine], unit)
 
     with contextlib.ExitStack() as stack:
         loads = []

@@ -13,7 +13,7 @@ from tests.e2e.job import Job, history, numbers, subjects
 from tests.e2e.load import Load
 from tests.e2e.processes import until
 from tests.e2e.prometheus import Prometheus
-from tests.e2e.stories import begin, pods_ready
+from tests.e2e.stories import begin, wait_served
 from tests.e2e.test_canary import RATE, ROUTE, settings
 from tests.e2e.test_outages import DECIDED, ROLLOUT, STEP
 from tests.e2e.timeline import Timeline
@@ -52,8 +52,7 @@ def test_a_frozen_leader_loses_and_doubles_no_decision(worlds, timelines, tmp_pa
     folder = specs.write(tmp_path / "specs", said, specs.handler("cart", "v1"))
     commit = world.publish(folder)
     running = begin(world, "prod", "flux", commit)
-    until("pods", lambda: pods_ready(cluster, "handler-cart-v1", 2), within=60)
-    until("an answer", lambda: edge.serves("/api/cart", specs.HOST), within=30)
+    wait_served(cluster, edge)
     jobs = [Contender(world, name, 20091 + n) for n, name in enumerate(("one", "two"))]
     with (
         Load(world.place, edge.url, "/api/cart", specs.HOST, rate=RATE, clients=4) as load,
