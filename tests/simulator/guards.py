@@ -11,6 +11,7 @@ removed together with those before it, and only counts if those alone are not mi
 from __future__ import annotations
 
 import importlib
+from bisect import bisect_right
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -60,6 +61,9 @@ KINDER = {
     "quick pushes": Mutant("", "tests.simulator.job.push_takes", 2.0),
     "fine scrapes": Mutant("", "tests.simulator.setup.Setup.scraping", None),
     "short memory": Mutant("", "tests.simulator.schedule.idle_for", 1),
+    "mute gateway": Mutant("", "tests.simulator.setup.drawn_gateway", without=False),
+    "long grace": Mutant("", "tests.simulator.schedule.drawn_grace", 150),
+    "short looks": Mutant("", "tests.simulator.setup.drawn_memory", 0.2),
     "other roads": Mutant("", "tests.simulator.clients.drawn_client", "direct"),
     "long calls": Mutant("", "tests.simulator.clients.drawn_length", 240.0),
     "no numbers": Mutant("", "tests.simulator.setup.drawn_fault", NAN),
@@ -82,19 +86,31 @@ BEHIND: dict[str, tuple[str, ...]] = {
     "gateway_names_are_unproved": ("short memory", "lost names", "bad gateway"),
     "evidence_is_old": ("evidence_may_be_late", "quick pushes"),
     "cluster_look_is_old": ("evidence_may_be_late", "quick pushes"),
-    "look_is_too_short": ("pods_are_unread", "gateway_is_unread", "fine scrapes", "short memory"),
+    "look_is_too_short": (
+        "pods_are_unread",
+        "gauges_are_unread",
+        "gateway_is_unread",
+        "fine scrapes",
+        "short memory",
+        "short looks",
+        "long grace",
+    ),
 }
 
 
-def _numbers_alone(series, part):
-    """Counters may fall as they like; what is no number stays none."""
-    if not all(map(isfinite, part)):
-        raise Uncountable(Gap.NOT_A_NUMBER, f"{series.labels} is no number")
+def _range(series, since, until, *, stale):
+    """How far a counter got, whether or not it began again on the way."""
+    times, values = series.times, series.values
+    first, last = bisect_right(times, since), bisect_right(times, until)
+    part = [value for value in values[max(first - 1, 0) : last] if isfinite(value)]
+    if not part or until - times[last - 1] > stale:
+        raise Uncountable(Gap.STALE, f"{series.labels} has gone")
+    return max(part) - min(part), 0.0 if first else part[0]
 
 
 _D = "gati_gitops.decide."
 HABITS = (
-    Mutant("counters_may_fall", f"{_D}counters.checked", _numbers_alone, COMING),
+    Mutant("counters_may_fall", f"{_D}traffic.grown", _range, COMING, ("mute gateway",)),
     Mutant("looks_may_disagree", f"{_D}drain.agreed {_D}parked.agreed", "", LEAVING),
     Mutant("names_are_forgotten", f"{_D}quiet.heard", lambda *seen: seen[-1], LEAVING),
     Mutant("chance_is_proof", f"{_D}checks.proves_more", lambda wrong, *_: wrong > 0, COMING),

@@ -14,9 +14,8 @@ from gati_gitops.decide.verdict import Verdict
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.stored import Stored
 from tests.simulator.delivery import UNKNOWN
+from tests.simulator.setup import LATE
 
-LATE = 20.0
-"""Seconds by which an answer may be old without being wrong."""
 DOWN = Missing(Gap.ERROR, "connection refused", "prometheus")
 PARTIAL = Missing(Gap.PARTIAL, "the answer has warnings", "prometheus")
 FAR = Missing(Gap.ERROR, "its clock is 95 s away from ours", "prometheus")
@@ -91,8 +90,7 @@ class Job:
         seen = self.look(stored)
         self.see_shares(seen)
         truth = world.watch.truth(site, around, self.left)
-        if site.setup.blind and "metrics late" in site.setup.blinded(world.now):
-            truth.newest -= LATE
+        truth.newest = site.setup.newest(world.now)
         if self.slow:
             world.later(self.slow, self.judge, seen, truth, around)
         else:
@@ -206,7 +204,7 @@ class Job:
             if "metrics late" in blind:
                 late = LATE
         at = now - late
-        end = min(at, setup.frozen_at(now))
+        end = setup.newest(now)
         window = Window(at, setup.span, setup.scrape, "prometheus")
         found = {}
         for entry in stored.ledger.deployed:

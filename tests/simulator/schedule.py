@@ -100,7 +100,7 @@ class Play:
         count = min(len(story.phases) + 1, len(IDS))
         self.world = World(dice, story, NAMES[:count], IDS[:count], self.natures(), tells=tells)
         self.world.committed = self.committed
-        grace, step = dice.pick((30, 45, 60)), dice.pick((45, 60))
+        grace, step = drawn_grace(dice), dice.pick((45, 60))
         sends = story.strategy in ("canary", "blue-green") and dice.chance(0.1)
         times = (grace, idle_for(dice, grace), way_back(dice, grace), step)
         self.rules = rules_of(story.strategy, *times, 5 if sends else 0)
@@ -263,6 +263,11 @@ class Play:
             sum(job.passes for job in self.jobs),
             world.told,
         )
+
+
+def drawn_grace(dice) -> int:
+    """Seconds that a version must have been left alone: about as long as the looks that must agree."""
+    return dice.pick((30, 45, 60))
 
 
 def idle_for(dice, grace) -> int:

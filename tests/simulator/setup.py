@@ -16,6 +16,10 @@ SCRAPE_FAULTS = (
 )  # fmt: skip
 
 
+LATE = 20.0
+"""Seconds by which an answer may be old without being wrong."""
+
+
 def drawn_fault(dice):
     """What goes wrong with scrapes."""
     return dice.drawn(SCRAPE_FAULTS)
@@ -24,6 +28,16 @@ def drawn_fault(dice):
 def drawn_target(dice):
     """Whose scrapes."""
     return dice.drawn(((0.35, "subject"), (0.2, "other"), (0.2, "all"), (0.25, "gateway")))
+
+
+def drawn_gateway(dice):
+    """Whether the gateway counts at all."""
+    return not dice.chance(0.05)
+
+
+def drawn_memory(dice):
+    """What share of what is asked for the metric server still has."""
+    return dice.between(0.3, 0.9) if dice.chance(0.02) else 1.0
 
 
 class Setup:
@@ -36,15 +50,15 @@ class Setup:
         """Gateways are often read at another pace than pods."""
         self.gateways = 2 if dice.chance(0.2) else 1
         self.gateway_split = 0.5 if self.gateways == 2 else 1.0
-        self.edge = not dice.chance(0.05)
+        self.edge = drawn_gateway(dice)
         self.gauge = dice.chance(0.8)
         self.edge_active = dice.chance(0.6) or (not self.gauge and dice.chance(0.6))
         self.engine_known = not dice.chance(0.04)
         self.rules = rules
         slowest = max(self.scrape, self.edge_scrape)
         self.span = max(rules.grace, 2 * rules.interval) + 4 * slowest
-        if not calm and dice.chance(0.02):
-            self.span *= dice.between(0.3, 0.9)  # the server keeps less than is asked for
+        if not calm:
+            self.span *= drawn_memory(dice)
         self.names: list[str] = []
         self.targets: list[tuple[object, object, str, float, float]] = []
         self.blind: list[tuple[str, float, float]] = []
@@ -131,12 +145,16 @@ class Setup:
     def blinded(self, at):
         return {kind for kind, start, end in self.blind if start <= at < end}
 
-    def frozen_at(self, at):
-        """When a metric server stopped that answers as if nothing was."""
+    def newest(self, at):
+        """Up to when the metric server tells: it may be late, or have stopped and answer as if nothing was."""
+        told = at
         for kind, start, end in self.blind:
-            if kind == "metrics frozen" and start <= at < end:
-                return start
-        return at
+            if start <= at < end:
+                if kind == "metrics late":
+                    told = min(told, at - LATE)
+                elif kind == "metrics frozen":
+                    told = min(told, start)
+        return told
 
     def programs(self):
         """How long the gateway takes to follow its route."""

@@ -7,6 +7,7 @@ nobody. What it finds is unsafe, or one of the costs that the rules name and cou
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from math import ceil
@@ -30,6 +31,10 @@ ALWAYS = (
     Verdict.PREPARE,
 )  # fmt: skip
 """What may happen in a frozen window: the way back, and waking whoever is the way back."""
+
+
+BY_ANSWERS = re.compile(r"requests? (failed|were slow),")
+"""Rolled back for what the pods themselves counted."""
 
 
 @dataclass(slots=True)
@@ -176,7 +181,7 @@ class Watch:
             case Verdict.ADVANCE | Verdict.ACTIVATE:
                 self.tried(site, move, index, ledger, truth)
             case Verdict.ROLLBACK:
-                self.left(site, index, ledger, truth)
+                self.left(site, index, ledger, truth, move.reason)
             case Verdict.PARK:
                 self.parked(site, index, ledger, truth)
                 site.park_look[index] = truth.at
@@ -238,18 +243,29 @@ class Watch:
         fell = truth.at - truth.restarted[index]
         if fell < rules.step_for - 1:
             self.bad("hasty", f"a pod of {move.version} began again {fell:.0f} s before")
+        nature = self.nature(site, index, entry)
+        if max(nature.errors, nature.slow) > 0.2:
+            self.bad("bad advanced", f"{move.version} was {nature.kind}")
         weight = 100 if move.verdict is Verdict.ACTIVATE else move.weight
         if weight < 100 and site.stored.plan.version(*entry.key).breaking:
             self.bad("cannot share", f"{move.version} breaks with the Active version")
         if weight not in rules.steps or any(entry.weight < s < weight for s in rules.steps):
             self.bad("hasty", f"{move.version} went from {entry.weight} to {weight}")
 
-    def left(self, site, index, ledger, truth):
-        """A version is judged bad: it must be."""
-        entry = ledger.entries and ledger.live(self.world.ids[index])
-        planned = site.stored_before.plan.version(entry.id, entry.digest)
-        nature = self.world.natures[index, planned.release]
-        if nature.good and (site.name, index) not in self.world.shaken:
+    def nature(self, site, index, entry):
+        """How a version really is."""
+        planned = site.stored_before.plan.version(*entry.key)
+        return self.world.natures[index, planned.release]
+
+    def left(self, site, index, ledger, truth, reason):
+        """A version is judged bad: it must be.
+
+        Pods that were struck may fall over once too often; that their answers were bad is still not true.
+        """
+        entry = ledger.live(self.world.ids[index])
+        nature = self.nature(site, index, entry)
+        struck = (site.name, index) in self.world.shaken and not BY_ANSWERS.search(reason)
+        if nature.good and not struck:
             self.bad("false rollback", f"{entry.id} was well")
         enough = truth.rate * entry.weight >= 100  # one request a second
         if nature.kind in ("bad", "slow") and enough and not site.faulty:
