@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from gati_gitops.forge.answers import understood
-from gati_gitops.forge.comments import keep_comment, was_asked
-from gati_gitops.forge.http import Http, segment
+from gati_gitops.forge.http import segment
 from gati_gitops.forge.model import (
-    CheckState,
     Done,
     ForgeError,
     PullRequest,
     Text,
     Unanswered,
 )
-from gati_gitops.forge.text import fit, marker, one_line, same
+from gati_gitops.forge.pulls import Pulls
+from gati_gitops.forge.text import fit, one_line, same
 
 _DRAFT = "WIP: "
 _METHODS = (
@@ -27,17 +26,13 @@ _METHODS = (
 )
 
 
-class Gitea:
+class Gitea(Pulls):
     """One repository on Gitea or Forgejo."""
 
     name = "Gitea"
     body_limit = 65_535
     """What a text of MySQL holds, the least of the databases that Gitea runs on."""
-
-    def __init__(self, http: Http, repository: str) -> None:
-        self._http = http
-        owner, _, rest = repository.partition("/")
-        self._repo = f"/repos/{segment(owner)}/{segment(rest)}"
+    check_limit = 255
 
     # ------------------------------------------------------------------------------ finding
 
@@ -55,9 +50,6 @@ class Gitea:
         )
         found = [_pull(item) for item in items if _branch(item) == branch and _own(item)]
         return sorted(found, key=lambda pull: -pull.number)
-
-    def _get(self, number: int) -> Any:
-        return self._http.get(f"{self._repo}/pulls/{number}", f"show pull request {number}")
 
     # ------------------------------------------------------------------------------ writing
 
@@ -129,43 +121,8 @@ class Gitea:
         known = list(pull.reviewers)
         for review in self._http.pages(f"{path}/reviews", "list reviews", limit=50):
             known.append((review.get("user") or {}).get("login", ""))
-            known.append((review.get("team") or {}).get("name", ""))
-        notes = []
-        for reviewer in reviewers:
-            if was_asked(reviewer, known) or was_asked(reviewer.rpartition("/")[2], known):
-                continue
-            person = "/" not in reviewer
-            who = {"reviewers": [reviewer]}
-            if not person:
-                who = {"team_reviewers": [reviewer.rpartition("/")[2]]}
-            try:
-                self._http.send(
-                    "POST", f"{path}/requested_reviewers", f"ask {reviewer} for a review", who
-                )
-            except ForgeError as error:
-                if error.status not in (403, 404, 422):
-                    raise
-                notes.append(error.message)
-        return tuple(notes)
-
-    def close(self, pull: PullRequest, comment: str, body: str | None = None) -> None:
-        self.comment_in_place(pull.number, "closed", comment)
-        change = {"state": "closed"} | (
-            {} if body is None else {"body": fit(body, self.body_limit)}
-        )
-        path = f"{self._repo}/pulls/{pull.number}"
-        self._http.send("PATCH", path, f"close pull request {pull.number}", change)
-
-    def comment_in_place(self, number: int, marker_name: str, body: str) -> None:
-        keep_comment(
-            self._http,
-            f"{self._repo}/issues/{number}/comments",
-            lambda comment: f"{self._repo}/issues/comments/{comment['id']}",
-            "PATCH",
-            marker("comment", marker_name),
-            body,
-            self.body_limit,
-        )
+            known.append(f"{self._owner}/{(review.get('team') or {}).get('name', '')}")
+        return self._request(pull.number, reviewers, known)
 
     # ------------------------------------------------------------------------------ merging, checks
 
@@ -196,15 +153,6 @@ class Gitea:
             else:
                 return ""
         return f"{self.name} has not found out yet whether it can be merged"
-
-    def set_check(
-        self, head: str, name: str, state: CheckState, description: str, url: str = ""
-    ) -> None:
-        body = {"state": state, "context": name, "description": one_line(description, 255)}
-        path = f"{self._repo}/statuses/{segment(head)}"
-        self._http.send(
-            "POST", path, f"set the check {name}", body | ({"target_url": url} if url else {})
-        )
 
 
 @understood

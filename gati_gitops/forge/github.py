@@ -10,17 +10,16 @@ from datetime import datetime
 from typing import Any
 
 from gati_gitops.forge.answers import understood
-from gati_gitops.forge.comments import keep_comment, was_asked
 from gati_gitops.forge.http import Http, segment
 from gati_gitops.forge.model import (
-    CheckState,
     Done,
     ForgeError,
     PullRequest,
     Text,
     Unanswered,
 )
-from gati_gitops.forge.text import fit, marker, one_line, same
+from gati_gitops.forge.pulls import Pulls
+from gati_gitops.forge.text import fit, one_line, same
 
 _METHODS = (
     ("allow_merge_commit", "MERGE"),
@@ -35,16 +34,15 @@ _DRAFT = """mutation($input: ConvertPullRequestToDraftInput!) {
   convertPullRequestToDraft(input: $input) { clientMutationId } }"""
 
 
-class GitHub:
+class GitHub(Pulls):
     """One repository on GitHub."""
 
     name = "GitHub"
     body_limit = 65_536
+    check_limit = 140
 
     def __init__(self, http: Http, repository: str, graphql: str) -> None:
-        self._http = http
-        self._owner, _, rest = repository.partition("/")
-        self._repo = f"/repos/{segment(self._owner)}/{segment(rest)}"
+        super().__init__(http, repository)
         self._graphql = graphql
 
     # ------------------------------------------------------------------------------ finding
@@ -76,9 +74,6 @@ class GitHub:
             per_page=30,
         )
         return [_pull(item) for item in found if _branch(item) == branch and _own(item)]
-
-    def _get(self, number: int) -> Any:
-        return self._http.get(f"{self._repo}/pulls/{number}", f"show pull request {number}")
 
     # ------------------------------------------------------------------------------ writing
 
@@ -161,40 +156,7 @@ class GitHub:
             (review.get("user") or {}).get("login", "")
             for review in self._http.pages(f"{path}/reviews", "list reviews", per_page=100)
         }
-        notes = []
-        for reviewer in reviewers:
-            if was_asked(reviewer, (*pull.reviewers, *answered)):
-                continue
-            person = "/" not in reviewer
-            who = {"reviewers": [reviewer]} if person else {"team_reviewers": [_team(reviewer)]}
-            try:
-                self._http.send(
-                    "POST", f"{path}/requested_reviewers", f"ask {reviewer} for a review", who
-                )
-            except ForgeError as error:
-                if error.status not in (403, 404, 422):
-                    raise
-                notes.append(error.message)
-        return tuple(notes)
-
-    def close(self, pull: PullRequest, comment: str, body: str | None = None) -> None:
-        self.comment_in_place(pull.number, "closed", comment)
-        change = {"state": "closed"} | (
-            {} if body is None else {"body": fit(body, self.body_limit)}
-        )
-        path = f"{self._repo}/pulls/{pull.number}"
-        self._http.send("PATCH", path, f"close pull request {pull.number}", change)
-
-    def comment_in_place(self, number: int, marker_name: str, body: str) -> None:
-        keep_comment(
-            self._http,
-            f"{self._repo}/issues/{number}/comments",
-            lambda comment: f"{self._repo}/issues/comments/{comment['id']}",
-            "PATCH",
-            marker("comment", marker_name),
-            body,
-            self.body_limit,
-        )
+        return self._request(pull.number, reviewers, (*pull.reviewers, *answered))
 
     # ------------------------------------------------------------------------------ merging, checks
 
@@ -263,15 +225,6 @@ class GitHub:
             problems
         )
 
-    def set_check(
-        self, head: str, name: str, state: CheckState, description: str, url: str = ""
-    ) -> None:
-        body = {"state": state, "context": name, "description": one_line(description, 140)}
-        path = f"{self._repo}/statuses/{segment(head)}"
-        self._http.send(
-            "POST", path, f"set the check {name}", body | ({"target_url": url} if url else {})
-        )
-
 
 @understood
 def _branch(item: Any) -> str:
@@ -283,10 +236,6 @@ def _own(item: Any) -> bool:
     """Whether the branch is in the repository itself: anybody may name a branch of a fork."""
     head, base = item["head"].get("repo") or {}, item["base"]["repo"]
     return bool(head.get("id") == base["id"])
-
-
-def _team(reviewer: str) -> str:
-    return reviewer.rpartition("/")[2]
 
 
 @understood
