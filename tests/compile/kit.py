@@ -208,6 +208,13 @@ def dangling(tree: Mapping[str, bytes]) -> list[str]:
     return found
 
 
+def settled(files, tree) -> None:
+    """Nothing is left for a compile of these specs to do."""
+    again = compiled(files, tree, sweep=False)
+    assert again.changes == {}, sorted(again.changes)
+    assert dangling(tree) == []
+
+
 def write(tree: Mapping[str, bytes], root: Path) -> None:
     for path, content in tree.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

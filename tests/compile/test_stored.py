@@ -25,18 +25,11 @@ from tests.compile.kit import (
     ledger,
     moved,
     project,
+    settled,
     tree_of,
 )
 from tests.engines.kit import many
 from tests.engines.kit import specs as specs_of_engine
-
-
-def settled(files, tree: Tree) -> None:
-    """Nothing is left for a compile of these specs to do."""
-    again = compiled(files, tree, sweep=False)
-    assert again.changes == {}, sorted(again.changes)
-    assert dangling(tree) == []
-
 
 # -- what stands around units ----------------------------------------------------------------------
 

@@ -17,42 +17,21 @@ from tests.compile.acts import acted
 from tests.compile.kit import (
     UNIT,
     canary,
-    compiled,
-    dangling,
-    decide,
     handler,
     ledger,
     manifests,
-    moved,
     objects,
     phases,
     project,
+    settled,
     tree_of,
     version,
     weights,
 )
+from tests.ledger.kit import TWO, after_two, files_of
 
-TWO = {"staging": ["stage"], "prod": ["east"]}
 PROMOTED = canary(TWO, promotion={"prod": {"after": "staging"}})
 STAGE = UNIT.replace("prod/east", "staging/stage")
-
-
-def settled(files, tree):
-    again = compiled(files, tree, sweep=False)
-    assert again.changes == {}, sorted(again.changes)
-    assert not dangling(tree)
-
-
-def files_of(settings=None, **spec):
-    return {"gati.yaml": settings or canary(), "users.yaml": handler(**spec)}
-
-
-def after_two(settings=None, **phase):
-    """Two versions published one after the other, the ledger as given."""
-    tree = tree_of(files_of(settings, version="v1"))
-    files = files_of(settings, version="v2")
-    tree = tree_of(files, tree)
-    return files, tree_of(files, decide(tree, moved(**phase))) if phase else tree
 
 
 def do(tree, verdict, id="", **more):

@@ -65,25 +65,15 @@ class Request:
 Rule = Callable[[Request], Harm | Answer | None]
 
 
-class Proxy:
-    """Set ``rule`` to do harm; ``requests`` are those that were seen."""
+class _Listener:
+    """A port whose connections are served, each in a thread of its own, until the end."""
 
     def __init__(self, port: int) -> None:
         self._behind = port
-        self.reset()
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, daemon=True).start()
-
-    def reset(self) -> None:
-        self.rule: Rule = lambda _: None
-        self.requests: list[Request] = []
-        self.sent = 0
-        """Bytes of answers that the server behind gave."""
-
-    def url(self, name: str) -> str:
-        return f"http://127.0.0.1:{self.port}/{name}"
 
     def end(self) -> None:
         # Only a shutdown wakes the thread that waits in accept.
@@ -101,6 +91,26 @@ class Proxy:
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+
+class Proxy(_Listener):
+    """Set ``rule`` to do harm; ``requests`` are those that were seen."""
+
+    def __init__(self, port: int) -> None:
+        self.reset()
+        super().__init__(port)
+
+    def reset(self) -> None:
+        self.rule: Rule = lambda _: None
+        self.requests: list[Request] = []
+        self.sent = 0
+        """Bytes of answers that the server behind gave."""
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{name}"
 
     def _serve(self, connection: socket.socket) -> None:
         self._open.add(connection)
@@ -146,35 +156,15 @@ class Proxy:
             return bytes(answer)
 
 
-class Tunnel:
+class Tunnel(_Listener):
     """Passes bytes on, for protocols that can't be looked into; falls silent or ends on order."""
 
     def __init__(self, port: int) -> None:
-        self._behind = port
         self.silent_after: int | None = None
         """Bytes of the client that get through before the line falls silent."""
         self.cut_after: int | None = None
         """Bytes of the client that get through before the line is cut."""
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def end(self) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in list(self._open):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        super().__init__(port)
 
     def _serve(self, client: socket.socket) -> None:
         self._open.add(client)
