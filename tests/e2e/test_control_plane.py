@@ -48,7 +48,7 @@ from tests.e2e.processes import Place
 place = Place(pathlib.Path(sys.argv[1]), apart=sys.argv[2] == "apart")
 # Two that would stay: one in a group that the warden knows, one that left its group.
 first = place.start("first", "sleep", "600")
-second = place.start("second", "setsid", "--fork", "sleep", "601")
+second = place.start("second", "setsid", "--fork", "sleep", sys.argv[3])
 print(first.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
@@ -58,19 +58,20 @@ os.kill(os.getpid(), 9)
 def test_nothing_is_left_of_a_run_that_was_killed(tmp_path, where):
     if where == "apart":
         Place(tmp_path / "probe", apart=True).close()  # Skips where that can't be.
+    long = f"601.{os.getpid()}"  # Nobody else's.
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "run"), where],
+        [sys.executable, "-c", KILLED, str(tmp_path / "run"), where, long],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     until("the end", lambda: not alive(int(done.stdout)), within=10)
     if where == "apart":
-        until("the other's", lambda: not sleepers(601), within=10)
-    for pid in sleepers(601):  # Outside a namespace of its own, a program may escape.
+        until("the other's", lambda: not sleepers(long), within=10)
+    for pid in sleepers(long):  # Outside a namespace of its own, a program may escape.
         os.kill(pid, signal.SIGKILL)
 
 
-def sleepers(seconds: int) -> list[int]:
+def sleepers(seconds: str) -> list[int]:
     wanted = f"sleep\0{seconds}\0".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
