@@ -30,6 +30,7 @@ def say_how(
 ) -> int:
     """Print the procedure of each cluster; the exit code."""
     from gati_gitops.output import Output
+    from gati_gitops.reconcile.drift.sights import hubs
 
     if not options["reason"].strip():
         raise click.UsageError("--reason is empty; say why, for whoever finds the route like that")
@@ -46,11 +47,12 @@ def say_how(
 
             known = ", ".join(f"{env} on {cluster}" for env, cluster in sorted(found.units[key]))
             raise Misnamed(f"{options['unit']} is not there", remedy=f"it is in {known}")
-        named = _contexts([cluster for _, cluster in chosen], contexts)
-        if options["format"] == "sh" and len(chosen) > 1 and len(named) < len(chosen):
-            raise click.UsageError(
-                "one script for several clusters needs --context CLUSTER=NAME for each of them"
-            )
+        named = _contexts(
+            [cluster for _, cluster in chosen],
+            sorted(hubs(output, chosen)),
+            contexts,
+            script=options["format"] == "sh",
+        )
         made = [_procedure(output, at, key, version, options["reason"], named) for at in chosen]
     say(made, read, options["format"])
     return EXIT_REFUSED if any(one.refused for one in made) else 0
@@ -87,17 +89,35 @@ def _procedure(
         raise Refused(f"{env} on {cluster}: {error.message}", remedy=error.remedy) from error
 
 
-def _contexts(clusters: list[str], contexts: tuple[str, ...]) -> dict[str, str]:
-    """Contexts by cluster, hubs included; one without a cluster is for the only one there is."""
-    found = {}
+def _contexts(
+    clusters: list[str], hubs: list[str], contexts: tuple[str, ...], *, script: bool
+) -> dict[str, str]:
+    """Contexts by cluster, hubs included; one without a cluster is for the only one there is.
+
+    Nobody reads a command again before it runs, and one without a context runs wherever the shell
+    happens to be. So no name is passed over, and where one of several clusters has a context, all
+    have; in a script, hubs are among them.
+    """
+    found: dict[str, str] = {}
+    known = list(dict.fromkeys((*clusters, *hubs)))
     for text in contexts:
         cluster, equals, context = text.partition("=")
-        if equals:
-            found[cluster] = context
-        elif len(clusters) == 1:
-            found[clusters[0]] = text
-        else:
-            raise click.UsageError(f"--context {text} is for which cluster? write CLUSTER=NAME")
+        if not equals and len(clusters) == 1:
+            cluster, context = clusters[0], text
+        if cluster not in known:
+            raise click.UsageError(
+                f"--context {text} names none of {', '.join(known)}; write CLUSTER=NAME"
+            )
+        if not context:
+            raise click.UsageError(f"--context {text} names no context of {cluster}")
+        found[cluster] = context
+    touched = known if script else clusters
+    lacking = [name for name in touched if name not in found]
+    if lacking and len(touched) > 1 and (script or found):
+        raise click.UsageError(
+            f"{', '.join(touched)} are several clusters; commands for them need a context for each:"
+            f" --context {lacking[0]}=NAME, or narrow with --cluster"
+        )
     return found
 
 

@@ -304,6 +304,12 @@ class TestRevisions:
         assert "Nothing of this is absorbed" in said and "break-glass=" not in said
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A shop on two clusters, to be read only."""
+    return published(tmp_path_factory.mktemp("two"))
+
+
 class TestWords:
     def test_a_namespace_that_is_synced_as_a_whole_is_said(self, tmp_path, capsys):
         world = published(tmp_path / "world")
@@ -323,7 +329,46 @@ class TestWords:
         contexts = ("--context", "eu=a", "--context", "us=b")
         assert asked(world, "shop/cart", "--format", "sh", *contexts) == 0
         said = capsys.readouterr().out
+        commands = [line for line in said.splitlines() if "kubectl" in line]
+        assert commands and all("--context=" in line for line in commands)
         assert said.count("--context=a") and said.count("--context=b")
+
+    @pytest.mark.parametrize("format", ["sh", "text", "json"])
+    @pytest.mark.parametrize(
+        "said,words",
+        [
+            (["eu=a", "u=b"], "--context u=b names none of eu, us"),
+            (["eu=a", "b"], "--context b names none of eu, us"),
+            (["eu=a", "us="], "--context us= names no context of us"),
+            (["eu=a"], "need a context for each: --context us=NAME"),
+            (["eu=a", "eu=b"], "need a context for each: --context us=NAME"),
+        ],
+    )
+    def test_no_context_is_passed_over(self, two, said, words, format, capsys):
+        contexts = [option for one in said for option in ("--context", one)]
+        assert asked(two, "shop/cart", "--format", format, *contexts) == 2
+        out, err = capsys.readouterr()
+        assert words in err
+        assert "kubectl" not in out
+
+    def test_a_context_of_the_only_cluster_may_not_be_one_of_another(self, two, capsys):
+        assert asked(two, "shop/cart", "--cluster", "eu", "--context", "e=a") == 2
+        assert "names none of eu" in capsys.readouterr().err
+        assert asked(two, "shop/cart", "--cluster", "eu", "--context", "eu=arn:aws=x") == 0
+        assert "--context=arn:aws=x" in capsys.readouterr().out
+
+    def test_a_script_wants_the_context_of_the_hub(self, tmp_path, capsys):
+        """Else what stops the engine runs wherever the shell is."""
+        clusters = {"eu": {"sync": {"server": "https://eu.example.com", "hub": "center"}}}
+        world = published(tmp_path / "world", clusters=clusters)
+        assert asked(world, "shop/cart", "--format", "sh", "--context", "eu=a") == 2
+        assert "--context center=NAME" in capsys.readouterr().err
+        contexts = ("--context", "eu=a", "--context", "center=c")
+        assert asked(world, "shop/cart", "--format", "sh", *contexts) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if "kubectl" in line]
+        assert all("--context=" in line for line in lines)
+        argocd = [line for line in lines if "--namespace=argocd" in line]
+        assert argocd and all("--context=c" in line for line in argocd)
 
     def test_it_belongs_to_break_glass(self, tmp_path):
         world = published(tmp_path / "world")
