@@ -224,7 +224,9 @@ def clocks_of(asked: Asked, sources: Sources) -> ClockStore:
         return MemoryClocks()
     start = next((start for start in CONFIG_MAP if text.startswith(start)), "")
     if not start:
-        return FileClocks(Path(text))
+        kept = FileClocks(Path(text))
+        kept.check()
+        return kept
     namespace, slash, name = text.removeprefix(start).partition("/")
     if not (namespace and slash and name):
         raise click.UsageError(f"--clocks {text} is not configmap:NAMESPACE/NAME")

@@ -51,7 +51,7 @@ class Recorder:
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        if path.exists():
+        if path.exists() and path.stat().st_size:
             _header(path)
             _mend(path)
         else:

@@ -2,7 +2,8 @@
 
 It is a cache: in a file, in a ConfigMap, or in memory. Whoever finds it lost, broken or of another
 format begins anew and says so; a step and a drain last longer then, and nothing else happens. So
-nothing here is ever worth stopping for.
+nothing here is ever worth stopping for. Only what never was a file of clocks is left alone: it is
+somebody else's, and more than a cache to them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gati_gitops.compiler.stored import Where
 from gati_gitops.decide.clocks import FORMAT, UnitClock, clock_data, clock_from
-from gati_gitops.errors import Outside
+from gati_gitops.errors import Misnamed, Outside
 
 if TYPE_CHECKING:
     from gati_gitops.observe.kube import Kube
@@ -30,6 +32,9 @@ Clocks = Mapping[Where, UnitClock]
 KEY = "clocks.json.gz"
 LIMIT = 950_000
 """Bytes; an API server takes a mebibyte of a ConfigMap, base64 and all."""
+_BEGINNING = b'{"format":%d,"units":{' % FORMAT
+_BEGUN = re.compile(rb'\{"format":\d+,"units":\{')
+_ANOTHER = "give --clocks a file of its own: one that is not there yet, or that was kept before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +74,34 @@ class FileClocks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._last = b""
+        self._strange = False
+
+    def check(self) -> None:
+        """Raises Misnamed for what is no place to keep clocks in."""
+        if self._path.is_dir():
+            raise Misnamed(f"{self._path} is a folder", remedy=_ANOTHER)
+        self.read()
+        if self._strange:
+            raise Misnamed(f"{self._path} is no file of clocks", remedy=_ANOTHER)
 
     def read(self) -> Remembered:
+        self._strange = False
         try:
             self._last = self._path.read_bytes()
         except FileNotFoundError:
             return Remembered()
         except OSError as error:
             return Remembered(lost=f"{self._path} cannot be read: {error.strerror}")
+        if not _is_ours(self._last):
+            self._strange = True
+            return Remembered(lost=f"{self._path} is no file of clocks")
         return _decoded(self._last, str(self._path))
 
     def write(self, clocks: Clocks) -> None:
+        if self._strange:
+            raise Outside(
+                f"clocks cannot be kept in {self._path}: it is no file of clocks", remedy=_ANOTHER
+            )
         content = _encoded(clocks)
         if content == self._last:
             return
@@ -157,6 +179,21 @@ def _encoded(clocks: Clocks) -> bytes:
             units[f"{env}/{cluster}/{namespace}/{folder}"] = clock_data(clock)
     text = json.dumps({"format": FORMAT, "units": units}, separators=(",", ":"), sort_keys=True)
     return text.encode() + b"\n"
+
+
+def _is_ours(content: bytes) -> bool:
+    """Whether a file holds clocks, whole or broken, or nothing at all.
+
+    What a crash leaves of ours is empty, or begins as ours does; what can be read has its parts.
+    """
+    text = content.strip(b"\0 \t\r\n")
+    if not text or _BEGUN.match(text):
+        return True
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return _BEGINNING.startswith(text)
+    return isinstance(data, dict) and (not data or {"format", "units"} <= data.keys())
 
 
 def _decoded(content: bytes, where: str) -> Remembered:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gati_gitops.decide.observation import Engine, EngineState, Gap, Missing
-from gati_gitops.errors import Outside
+from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.observe.cluster_lists import Listed, Part
 from gati_gitops.observe.wanted import Wanted
 from gati_gitops.reconcile.drift.recording import Recorder, read_recording
@@ -138,6 +138,34 @@ def test_another_file_is_no_recording(tmp_path, text):
 def test_a_place_that_can_t_be_written_is_said(tmp_path):
     with pytest.raises(Outside), Recorder(str(tmp_path / "no" / "such" / "folder")):
         pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: GatiProject\n",
+        '{"kind": "gati-gitops recording", "format": 1}\n',
+        '{"format": 1, "units": {}}\n',
+        "\0",
+    ],
+)
+def test_what_is_no_recording_of_drift_stays_as_it_is(tmp_path, text):
+    path = tmp_path / "theirs"
+    path.write_text(text)
+    with pytest.raises(Misnamed, match="no recording of drift") as error, Recorder(str(path)):
+        pass
+    assert "--record" in error.value.remedy
+    assert path.read_text() == text
+
+
+def test_an_earlier_recording_and_an_empty_file_are_replaced(recorded, tmp_path):
+    empty = tmp_path / "empty"
+    empty.touch()
+    for path in (recorded[0], empty):
+        with Recorder(str(path)) as recorder:
+            recorder.say("us", now=7.0)
+        assert read_recording(str(path))("us").now == 7.0
+        assert read_recording(str(path))("eu").now == 0.0
 
 
 def test_every_line_is_json(recorded):

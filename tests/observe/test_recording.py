@@ -61,6 +61,13 @@ def recorded(path, *looks):
     return list(read_recording(path))
 
 
+def test_an_empty_file_is_begun(tmp_path):
+    path = tmp_path / "looks.jsonl"
+    path.touch()
+    recorded(path, LOOK)
+    assert list(read_recording(path)) == [LOOK]
+
+
 def test_what_is_read_back_is_what_was_seen(tmp_path):
     nothing = Look("west", 7.0, Missing(Gap.ERROR, "403", "the API"), Missing(Gap.STALE, "old"))
     assert recorded(tmp_path / "r", LOOK, nothing) == [LOOK, nothing]

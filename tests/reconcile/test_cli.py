@@ -168,6 +168,21 @@ def test_clocks_are_kept_in_the_file_that_is_named_and_words_say_when_none_is(to
     assert clocks.exists()
 
 
+def test_clocks_do_not_replace_what_somebody_else_keeps_there(told, tmp_path):
+    specs = tmp_path / "gati.yaml"
+    specs.write_text("kind: GatiProject\n")
+    tip = told.town.tip()
+    for arguments in ((), ("--dry-run",)):
+        code, _, err = told.replay("--clocks", str(specs), *arguments)
+        assert code == 2
+        assert f"{specs} is no file of clocks" in err and "give --clocks a file of its own" in err
+    with pytest.raises(SystemExit) as ended:
+        told.run("--kubeconfig", "none", "--watch", "--clocks", str(specs))
+    assert ended.value.code == 2
+    assert specs.read_text() == "kind: GatiProject\n"
+    assert told.town.tip() == tip
+
+
 def test_an_empty_repository_is_told(tmp_path, capsys):
     git(tmp_path, "init", "-q", "--bare", "-b", "main", "empty.git")
     assert run(["reconcile", "--repo", str(tmp_path / "empty.git"), "--dry-run"]) == 4

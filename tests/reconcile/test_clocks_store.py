@@ -10,7 +10,7 @@ from copy import deepcopy
 import pytest
 
 from gati_gitops.decide.clocks import Tally, UnitClock, VersionClock
-from gati_gitops.errors import Outside
+from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.observe.kube_errors import KubeConflict, KubeError
 from gati_gitops.reconcile.clocks_store import (
     KEY,
@@ -88,22 +88,65 @@ def test_units_of_which_nothing_is_remembered_take_no_room(tmp_path):
     "content",
     [
         b"",
+        b"\n",
+        b"\0\0\0\0",
         b"{",
-        b"[]",
+        b'{"form',
+        b'{"format":1,"un',
+        b'{"format":1,"units":{"prod/east/shop/handler-users":{"ver',
+        b'{"format":2,"units":{"prod/ea',
+        b'{"format":1,"units":{\xff',
         b"{}",
         b'{"format": 99, "units": {}}',
         b'{"format": 1, "units": {"a": {}}}',
-        b"\xff",
+        b'{"format": 1, "units": []}',
     ],
 )
 def test_a_broken_file_begins_anew_and_says_so(tmp_path, content):
     path = tmp_path / "clocks.json"
     path.write_bytes(content)
     store = FileClocks(path)
+    store.check()
     found = store.read()
     assert found.clocks == {} and str(path) in found.lost
     store.write(CLOCKS)
     assert store.read().clocks == CLOCKS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"apiVersion: gati.dev/v1alpha1\n",
+        b"hello",
+        b"[]",
+        b"3",
+        b"\xff",
+        b'{"kind": "gati-gitops recording", "format": 1, "by": "0.1.0"}\n',
+        b'{"format": 1, "branch": "main", "rows": []}',
+        b'{"format": 1,',
+    ],
+)
+def test_what_never_was_ours_stays_as_it_is(tmp_path, content):
+    path = tmp_path / "theirs"
+    path.write_bytes(content)
+    store = FileClocks(path)
+    with pytest.raises(Misnamed, match="no file of clocks") as error:
+        store.check()
+    assert error.value.remedy
+    # and one that turns up later costs the clocks, not the pass
+    assert "no file of clocks" in store.read().lost
+    with pytest.raises(Outside, match="no file of clocks"):
+        store.write(CLOCKS)
+    assert path.read_bytes() == content
+    path.unlink()
+    assert store.read().lost == ""
+    store.write(CLOCKS)
+    assert store.read().clocks == CLOCKS
+
+
+def test_clocks_are_not_kept_in_a_folder(tmp_path):
+    with pytest.raises(Misnamed, match="is a folder"):
+        FileClocks(tmp_path).check()
 
 
 def test_a_clock_that_is_not_understood_is_that_one_alone(tmp_path):

@@ -12,11 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self, TextIO
 
 from gati_gitops.decide.drift.objects import MANAGED_BY, OURS, labels_of
 from gati_gitops.decide.observation import Engine, Gap, Missing, Telemetry
-from gati_gitops.errors import Outside
+from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.observe.cluster_lists import Listed, Part
 from gati_gitops.observe.recording import Replayed
 from gati_gitops.observe.recording_codec import Shared, Tables, decoded, encoded
@@ -41,7 +42,10 @@ _SECRET = Missing(Gap.UNSUPPORTED, "Secrets are not recorded", "the recording")
 
 
 class Recorder:
-    """Writes down what is seen through it; a context manager."""
+    """Writes down what is seen through it; a context manager.
+
+    An earlier recording is replaced, for this is one look; nothing else is.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -49,6 +53,7 @@ class Recorder:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
+        _refuse_strange(Path(self._path))
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
@@ -81,6 +86,28 @@ class Recorder:
         """An observation."""
         tables = Tables()
         self.say(cluster, **{what: encoded(value, declared, tables)}, **tables.data())
+
+
+def _refuse_strange(path: Path) -> None:
+    """Leave alone what is no recording of drift. A device has nothing to lose."""
+    try:
+        if not path.is_file() or path.stat().st_size == 0:
+            return
+        with path.open("rb") as file:
+            first = file.readline(1 << 16)
+    except OSError as error:
+        raise Outside(
+            f"cannot write {path}: {error.strerror}", remedy="give another --record"
+        ) from None
+    try:
+        head = json.loads(first)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or head.get("kind") != _KIND:
+        raise Misnamed(
+            f"{path} is no recording of drift, and stays as it is",
+            remedy="give --record a file that is not there yet, or one that drift has recorded",
+        )
 
 
 class _Objects:
