@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,34 +19,55 @@ DEPTH = 4
 
 
 def find_root(tip: Tip, given: str | None = None) -> str:
-    """The folder of the repository that holds the output; as given, or the only one there is."""
-    if given is not None:
-        return "" if given in ("", ".") else given.strip("/")
+    """The folder of the repository that holds the output; as given, or the only one there is.
+
+    Outside where there is none: of an output that is not there all would be well.
+    """
     top = tip.snapshot()
-    found: list[str] = []
-    waiting = [""]
-    while waiting:
-        here = waiting.pop()
-        prefix = f"{here}/" if here else ""
-        if any(top.id(f"{prefix}overlays/{env}/project.yaml") for env in _folders(top, here)):
-            found.append(here)
-        elif here.count("/") < DEPTH - 1:
-            waiting += [
-                f"{prefix}{n}" for n, (mode, _) in top.folder(here).items() if mode == FOLDER
-            ]
+    if given is not None:
+        named = posixpath.normpath(given).strip("/")
+        root = "" if named == "." else named
+        if not _is_output(top, root):
+            known = [name or "." for name in _outputs(top)]
+            raise Outside(
+                f"there is no compiled output in {root or '.'} on {tip.branch}",
+                remedy=f"there is one in {', '.join(known)}: name that as --root, or another"
+                " --branch"
+                if known
+                else "publish first, or give another --branch",
+            )
+        return root
+    found = _outputs(top)
     if not found:
         raise Outside(
             f"there is no compiled output on {tip.branch}",
             remedy="publish first, give another --branch, or the folder of the output as --root",
         )
     if len(found) > 1:
-        named = ", ".join(name or "." for name in sorted(found))
-        raise Misnamed(f"there are several outputs: {named}", remedy="name one of them as --root")
+        several = ", ".join(name or "." for name in found)
+        raise Misnamed(f"there are several outputs: {several}", remedy="name one of them as --root")
     return found[0]
 
 
-def _folders(top: GitSnapshot, here: str) -> Iterable[str]:
-    return top.folder(f"{here}/overlays" if here else "overlays")
+def _outputs(top: GitSnapshot) -> list[str]:
+    """Folders that hold an output, as deep as it is looked for."""
+    found: list[str] = []
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        if _is_output(top, here):
+            found.append(here)
+        elif here.count("/") < DEPTH - 1:
+            prefix = f"{here}/" if here else ""
+            waiting += [
+                f"{prefix}{n}" for n, (mode, _) in top.folder(here).items() if mode == FOLDER
+            ]
+    return sorted(found)
+
+
+def _is_output(top: GitSnapshot, here: str) -> bool:
+    overlays = f"{here}/overlays" if here else "overlays"
+    return any(top.id(f"{overlays}/{env}/project.yaml") for env in top.folder(overlays))
 
 
 @dataclass(frozen=True, slots=True)

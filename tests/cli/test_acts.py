@@ -392,6 +392,42 @@ def test_a_folder_of_the_repository_is_found(world, say):
     assert b"hold: because" in world.tree()[f"second/{UNIT}/rollout.yaml"]
 
 
+READING = {
+    "status": [],
+    "drift": ["--git-only"],
+    "reconcile": ["--dry-run", "--kubeconfig", "none"],
+    "hold": ["shop/users", "--reason", "x"],
+    "release": ["shop/users", "--reason", "x"],
+    "reject": ["shop/users", "v1", "--reason", "x"],
+    "retire": ["shop/users", "--env", "prod", "--reason", "x"],
+    "rollback": ["shop/users", "--env", "prod", "--reason", "x"],
+    "rollback --break-glass": ["shop/users", "--env", "prod", "--reason", "x"],
+}
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_a_folder_without_output_is_no_good_news(world, verb, capsys):
+    settings = canary({"prod": ["east"]}, output={"root": "deploy/k8s"})
+    world.release({"gati.yaml": settings, "users.yaml": handler()})
+    tip = world.tip()
+    asked = [*verb.split(), *READING[verb], "--repo", str(world.output)]
+    for root in ("nope", ".", "", "deploy", "deploy/k8s/overlays", "../x", "/"):
+        assert run([*asked, "--root", root]) == 4, root
+        out, err = capsys.readouterr()
+        assert "there is no compiled output in" in err, root
+        assert "there is one in deploy/k8s: name that as --root" in err
+        assert not out
+    assert world.tip() == tip
+
+
+def test_a_folder_may_be_said_in_other_words(world, say):
+    settings = canary({"prod": ["east"]}, output={"root": "deploy/k8s"})
+    world.release({"gati.yaml": settings, "users.yaml": handler()})
+    for root in ("deploy/k8s", "deploy/k8s/", "./deploy/k8s", "/deploy//k8s"):
+        assert say("hold", "shop/users", "--root", root, reason=f"as {root}")[0] == 0
+        assert f'as {root}"\n'.encode() in world.tree()[f"deploy/k8s/{UNIT}/rollout.yaml"]
+
+
 def test_an_empty_repository_is_told(world, say):
     code, _, err = say("hold", "shop/users")
     assert code == 4
