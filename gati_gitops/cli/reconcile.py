@@ -72,11 +72,13 @@ def command(**given: Any) -> int:
 
         if asked.replay:
             from gati_gitops.cli.reconciling import refuse_server
+            from gati_gitops.observe.recording import cut_off
             from gati_gitops.reconcile.replay import replay
 
             refuse_server(repository, dry_run=asked.dry_run)
             job = _job(repository, asked, running, begin(), stack)
-            return teller.replayed(replay(job, asked.replay, dry_run=asked.dry_run))
+            passes = replay(job, asked.replay, dry_run=asked.dry_run)
+            return teller.replayed(passes, cut_off(asked.replay))
         teller.silent = running.logs is not None
         with ending_in_a_line(running):
             if asked.watch:

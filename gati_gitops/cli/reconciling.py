@@ -299,18 +299,26 @@ class Teller:
         if (error := passed.worst) is not None:
             raise error
         if passed.failures:
-            raise _unseen(passed)
+            raise _unseen(map(str, passed.failures))
         return 0
 
-    def replayed(self, passes: Iterable[Passed]) -> int:
+    def replayed(self, passes: Iterable[Passed], cut: str = "") -> int:
+        """All of a recording. ``cut``: what is said of one that ends in the middle of a look."""
         found = False
+        unseen: list[str] = []
         for passed in passes:
             found = True
             self.passed(passed)
             if (error := passed.worst) is not None:
                 raise error
+            unseen += map(str, passed.failures)
         if not found:
-            raise Outside("the recording is empty", remedy="record with --record")
+            said = f"the recording is empty; {cut}" if cut else "the recording is empty"
+            raise Outside(said, remedy="record with --record")
+        if cut:
+            unseen.append(cut)
+        if unseen:
+            raise _unseen(dict.fromkeys(unseen))
         return 0
 
     def passed(self, passed: Passed | GatiError) -> None:
@@ -357,8 +365,8 @@ class Teller:
             click.echo(summary(passed, dry_run=self.dry_run), err=True)
 
 
-def _unseen(passed: Passed) -> Outside:
-    first, *more = [str(failure) for failure in passed.failures]
+def _unseen(failures: Iterable[str]) -> Outside:
+    first, *more = failures
     others = f" and {len(more)} more" if more else ""
     return Outside(
         f"not everything could be seen: {first}{others}",

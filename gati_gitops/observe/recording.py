@@ -155,6 +155,16 @@ def read_recording(path: Path) -> Iterator[Look]:
                 yield _look(line, Place(str(path), number))
 
 
+def cut_off(path: Path) -> str:
+    """Words about a last look that was never finished; empty where there is none."""
+    _header(path)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return f"{path} ends in the middle of line {number}"
+    return ""
+
+
 def passes(looks: Iterable[Look]) -> Iterator[tuple[Look, ...]]:
     """Looks of one pass after another: a pass looks at a cluster once."""
     found: dict[str, Look] = {}

@@ -155,8 +155,24 @@ def test_a_recording_without_a_cluster_says_so(told):
     """Another cluster joined since: it is not seen, and the others are judged."""
     told.town.release({"gati.yaml": project({"prod": ["east", "west"]}, rollout=QUICK)})
     code, out, err = told.replay("--dry-run")
-    assert code == 0
-    assert "the recording has nothing of west" in out + err
+    assert code == 4
+    assert "would commit  prod: shift shop/users v2 to 10 %" in out
+    assert "not everything could be seen: prod on west" in err
+    assert "the recording has nothing of west" in err
+    code, out, err = told.replay("--dry-run", "--cluster", "west")
+    assert code == 4 and "the recording has nothing of west" in err
+    assert told.replay("--dry-run", "--cluster", "east")[0] == 0
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_a_recording_that_was_cut_off_says_so(told, looks):
+    whole = told.path.read_bytes().splitlines(keepends=True)
+    told.path.write_bytes(b"".join(whole[:looks]) + whole[looks][:-20])
+    code, out, err = told.replay("--dry-run")
+    assert code == 4
+    assert f"looks.jsonl ends in the middle of line {looks + 1}" in err
+    # what comes before is judged all the same
+    assert ("would commit  prod: shift shop/users v2 to 10 %" in out) == (looks > 1)
 
 
 def test_clocks_are_kept_in_the_file_that_is_named_and_words_say_when_none_is(told, tmp_path):
