@@ -1,4 +1,4 @@
-"""Rules that need several documents: weights, names, paths, identities."""
+"""Rules that need several documents: weights, names, paths, identities, settings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gati_gitops.plan.naming import UnitId
 from gati_gitops.plan.policies import check_policies
 from gati_gitops.plan.realizable import check_realizable
 from gati_gitops.plan.scalers import check_scalers
+from gati_gitops.plan.sensible import check_settings
 from gati_gitops.plan.timescape import check_timescape
 from gati_gitops.plan.units import routing
 from gati_gitops.spec.link import Linked, LinkedUnit, LinkedVersion, link_all
@@ -37,6 +38,7 @@ def check(specs: Specs, linked: Linked | None = None) -> tuple[Problem, ...]:
     problems += _names(units)
     problems += _images(units)
     problems += _moved_identities(specs)
+    problems += check_settings(specs)
     problems += check_policies(specs, linked)
     problems += check_realizable(specs, linked)
     for env, settings in specs.project.spec.environments.items():

@@ -39,6 +39,10 @@ RULES = {
         "A handler and its GatiVersion say different things; the GatiVersion counts",
         "Say it in one of the two.",
     ),
+    "drift-unanswered": (
+        "Drift is to be answered, and nothing runs there that would",
+        "Add a section job, or run drift --fix by a schedule of your own.",
+    ),
     "duplicate-entry": (
         "A list has an entry twice that must be unique",
         "Keep one of the two.",
@@ -63,6 +67,10 @@ RULES = {
         "A published version names another image now",
         "Give the new image a new version id.",
     ),
+    "latency-unmeasurable": (
+        "A limit of latency lies beyond the last bucket of the runtime's histogram",
+        "Write a limit that the histogram can tell.",
+    ),
     "metric-without-request": (
         "A scaler follows a share of a request that the pods do not make",
         "Set the request, or follow another metric.",
@@ -86,6 +94,10 @@ RULES = {
     "out-of-range": (
         "A number is outside its bounds",
         "Write a number within the bounds.",
+    ),
+    "park-short": (
+        "What was parked is removed before anybody could notice that it was needed",
+        "Park for 10m or more.",
     ),
     "partial-misplaced": (
         "A partial document belongs to no environment",
@@ -147,6 +159,10 @@ RULES = {
         "A unit on its way out still answers on the path of a new one",
         "Retire the old unit when the new one may take over.",
     ),
+    "scrapes-rare": (
+        "Pods are scraped so rarely that one scrape that fails is a gap",
+        "Scrape every 60 seconds or more often.",
+    ),
     "secret-in-spec": (
         "A secret stands in a spec in clear text",
         "Keep it in a Secret, refer to it under spec.envRefs, and replace what has leaked.",
@@ -154,6 +170,10 @@ RULES = {
     "status-ignored": (
         "A spec carries a status",
         "Remove it: the cluster writes it.",
+    ),
+    "step-impossible": (
+        "A step must last longer than it may",
+        "Raise maxStep, or lower stepFor.",
     ),
     "template-collision": (
         "A template makes an object that is there already",

@@ -111,8 +111,12 @@ class Analysis(Model):
     )
     failures: Count = Field(2, description="failed checks in a row that roll a version back")
     failures_in_step: Count = Field(3, description="failed checks of one step that do so")
-    inconclusive_limit: Count = Field(10, description="checks without an answer until a hold")
-    error_limit: Count = Field(4, description="checks that fail to be made until a hold")
+    inconclusive_limit: Count = Field(
+        10, description="checks in a row without an answer that are a hold"
+    )
+    error_limit: Count = Field(
+        4, description="checks in a row that fail to be made and are borne; one more is a hold"
+    )
     progress_deadline: Span = Field("10m", description="by when new pods must be ready")
     on_no_data: Literal["hold", "rollback"] = "hold"
     synthetic: Synthetic | None = Field(
