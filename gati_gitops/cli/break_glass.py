@@ -69,6 +69,7 @@ def _procedure(
     from gati_gitops.compiler.stored import stored_policy
     from gati_gitops.decide.break_glass.procedure import Contexts, Setting, break_glass
     from gati_gitops.errors import Refused
+    from gati_gitops.ledger.decided import NoVersion
     from gati_gitops.reconcile.drift.sights import target_at
 
     env, cluster = at
@@ -86,7 +87,8 @@ def _procedure(
     try:
         return break_glass(stored, setting, version, reason)
     except Refused as error:
-        raise Refused(f"{env} on {cluster}: {error.message}", remedy=error.remedy) from error
+        kind = type(error) if isinstance(error, NoVersion) else Refused
+        raise kind(f"{env} on {cluster}: {error.message}", remedy=error.remedy) from error
 
 
 def _contexts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gati_gitops.errors import Refused
+from gati_gitops.errors import Misnamed, Refused
 from gati_gitops.ledger.fold import Policy, refold
 from gati_gitops.ledger.model import Entry, Ledger, Phase
 from gati_gitops.ledger.outcome import Outcome
@@ -15,8 +15,17 @@ Key = tuple[str, str]
 """Version id and digest."""
 
 
-class NoVersion(Refused):
-    """A cluster does not have the version that a decision is about."""
+class NoVersion(Misnamed, Refused):
+    """A cluster does not have the version that a decision is about.
+
+    Who named it has misnamed it. In a pass nobody has: there it is one more thing that is refused.
+    """
+
+
+class NotRun(NoVersion):
+    """It has the version, and nothing of it has run."""
+
+    exit_code = Refused.exit_code
 
 
 def current(stored: Stored) -> Ledger:
@@ -102,7 +111,7 @@ def unknown(stored: Stored, ledger: Ledger, version: str) -> NoVersion:
     known = [e for e in ledger.entries if e.phase is not Phase.PENDING]
     waiting = [e for e in ledger.entries if e.phase is Phase.PENDING]
     if any(e.id == version for e in waiting):
-        return NoVersion(
+        return NotRun(
             f"{version} of {stored.plan.unit} waits; nothing of it has run here",
             remedy=f"{release_words(stored)} starts what waits",
         )

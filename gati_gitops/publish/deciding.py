@@ -129,7 +129,8 @@ class Deciding:
                 policy = stored_policy(output, env)
                 outcome = self._one(policy, place, judged_elsewhere(output, found, where))
             except Refused as error:
-                refused = Refused(f"{env} on {cluster}: {error.message}", remedy=error.remedy)
+                kind = type(error) if isinstance(error, NoVersion) else Refused
+                refused = kind(f"{env} on {cluster}: {error.message}", remedy=error.remedy)
                 if not isinstance(error, NoVersion) or self.wish.verb == "rollback":
                     raise refused from error
                 missing.append(refused)  # a cluster that never had it has nothing to decide

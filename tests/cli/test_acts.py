@@ -306,8 +306,37 @@ def test_environments_and_clusters_that_are_not_there(world, say):
     assert code == 2 and "no cluster north" in err
     code, _, err = say("hold", "shop/users", "--env", "staging", "--cluster", "east")
     assert code == 2 and "it is in prod" in err
-    code, _, err = say("reject", "shop/users", "v9")
-    assert code == 5 and "no version v9" in err
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["reject", "shop/users", "v9"],
+        ["release", "shop/users", "v9"],
+        ["retire", "shop/users", "v9", "--env", "prod"],
+        ["rollback", "shop/users", "v9", "--env", "prod"],
+        ["rollback", "shop/users", "v9", "--env", "prod", "--break-glass"],
+    ],
+    ids=" ".join,
+)
+def test_versions_that_are_not_there(world, say, asked):
+    two_versions(world, v1=("Active", 50), v2=("Canary", 50))
+    code, _, err = say(*asked)
+    assert code == 2
+    assert "shop/users has no version v9 here; it has v1, v2" in err and "name one of them" in err
+
+
+def test_a_version_that_only_waits_is_there_and_refused(world, say):
+    two_versions(world)
+    say("hold", "shop/users")
+    world.release({"users.yaml": handler(version="v3")})
+    for asked in (
+        ["rollback", "shop/users", "v3", "--env", "prod"],
+        ["release", "shop/users", "v3"],
+    ):
+        code, _, err = say(*asked)
+        assert code == 5
+        assert "v3" in err
 
 
 def test_a_cluster_that_never_had_the_version_is_passed_over(world, say):
