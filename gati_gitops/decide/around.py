@@ -19,6 +19,8 @@ class Around:
     """Why the job could not commit a rollback; empty: it could."""
     judged: Mapping[Key, str] = field(default_factory=dict)
     """What was rejected on sibling clusters or upstream, and where."""
+    unread: str = ""
+    """Whose judgement could not be read, and why; empty: all of it is known."""
     proved: Mapping[Key, str] = field(default_factory=dict)
     """What every serving cluster upstream has proved for the dwell, and by which evidence."""
     unproved: Mapping[Key, str] = field(default_factory=dict)

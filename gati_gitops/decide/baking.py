@@ -66,17 +66,18 @@ def revised(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         why = unready(sight) or "the cluster does not show it yet"
         return Judged(Verdict.WAIT, f"{name}: {why}", clock, rolling=judged)
     facts: tuple[Fact, ...] = ()
+    stood = unit.now - max(clock.shown, clock.ready)
     if judged:
         found = check(unit, sight, clock, None)
         if failed := _failed(unit, sight, sight, found):
             return failed
         clock, facts = found.clock, found.facts
-        stood = min(unit.now - clock.shown, clock.tally.until - clock.tally.since)
         few = found.outcome is Outcome.TOO_FEW and unit.now - clock.shown >= unit.rules.max_step
         if found.outcome is not Outcome.PASSED and not few:
             why = f"{name}: {found.why}"
             return Judged(_verdict(found), why, clock, facts, rolling=True)
-    stood = unit.now - max(clock.shown, clock.ready)
+        if not few:  # what nobody measured proves nothing
+            stood = min(stood, clock.tally.until - clock.tally.since)
     if stood < unit.rules.step_for:
         why = f"{name} is well for {span(stood)} of {span(unit.rules.step_for)}"
         return Judged(Verdict.WAIT, why, clock, facts, rolling=judged)

@@ -15,8 +15,8 @@ from gati_gitops.plan.timescape import MAX_HOPS, hops
 
 __all__ = [
     "engine_does_not_sync", "evidence_is_old", "job_cannot_write", "nobody_could_take_it",
-    "pods_are_missing", "pods_began_again", "route_was_changed", "stable_cannot_carry",
-    "step_is_not_shown", "they_cannot_share",
+    "others_are_unread", "pods_are_missing", "pods_began_again", "route_was_changed",
+    "stable_cannot_carry", "step_is_not_shown", "they_cannot_share",
 ]  # fmt: skip
 
 SCRAPE = 15.0
@@ -65,6 +65,12 @@ def engine_does_not_sync(unit: Unit, sight: Sight) -> str:
     if engine.gap is Gap.UNSUPPORTED:  # none is configured here
         return ""
     return f"the sync engine's state is not known: {engine}"
+
+
+def others_are_unread(unit: Unit, sight: Sight) -> str:
+    """It may have been rejected where the ledger cannot be read."""
+    why = unit.around.unread
+    return f"what was rejected elsewhere is not known: {why}" if why else ""
 
 
 def stable_cannot_carry(unit: Unit, sight: Sight) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gati_gitops.decide import before_traffic as guards
-from gati_gitops.decide.checks import Check, Outcome, check
+from gati_gitops.decide.checks import Check, Outcome, check, ours_among
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.judged import Judged
 from gati_gitops.decide.pods import can_be_woken, needed
@@ -114,9 +114,10 @@ def _stepping(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
 def _passed(unit: Unit, sight: Sight, found: Check, at: str) -> Judged:
     clock, rules, tally = found.clock, unit.rules, found.clock.tally
     covered = min(unit.now - clock.shown, tally.until - tally.since)
+    share = percent(tally.failures / tally.requests)
     seen = (
-        f"{at}: {some(tally.requests, 'request')}, {percent(tally.failures / tally.requests)}"
-        f" failed (wanted <= {percent(rules.max_errors)})"
+        f"{at}: {some(tally.requests, 'request')}{ours_among(tally.requests, tally)},"
+        f" {share} failed (wanted <= {percent(rules.max_errors)})"
     )
     if covered < rules.step_for:
         why = f"{seen}, a step lasts {span(rules.step_for)}"
@@ -143,7 +144,9 @@ def _limits(unit: Unit, sight: Sight, found: Check) -> Judged | None:
         return None
     if blind and rules.roll_back_without_data:
         return left(unit, sight, unit.active, clock, why, found.facts)
-    return held(clock, f"{at}: {why}", f"release {unit.name} goes on", found.facts)
+    return replace(
+        held(clock, f"{at}: {why}", f"release {unit.name} goes on", found.facts), fails=True
+    )
 
 
 # -- on a cluster that waits ----------------------------------------------------------------------
@@ -221,6 +224,7 @@ def _against(unit: Unit, sight: Sight) -> str:
         or guards.pods_are_missing(unit, sight)
         or guards.job_cannot_write(unit, sight)
         or guards.engine_does_not_sync(unit, sight)
+        or guards.others_are_unread(unit, sight)
     )
 
 
@@ -246,7 +250,7 @@ def left(
     weight = f" at {sight.entry.weight} %" if sight.entry.weight else ""
     back = f"the traffic returns to {to.id}" if other else "the revision before returns"
     move = Move(Verdict.ROLLBACK, *sight.entry.key, to=to.id)
-    return _moves(move, f"{sight.id}{weight}: {why}; {back}", clock, facts)
+    return replace(_moves(move, f"{sight.id}{weight}: {why}; {back}", clock, facts), fails=True)
 
 
 def held(clock: VersionClock, why: str, remedy: str, facts: tuple[Fact, ...] = ()) -> Judged:

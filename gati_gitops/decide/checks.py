@@ -146,7 +146,7 @@ def _outcome(
     if failed := _failed(rules, clock):
         return failed
     if sure < rules.min_requests:
-        short = f"{some(sure, 'request')} of {rules.min_requests}"
+        short = f"{some(sure, 'request')} of {rules.min_requests}{ours_among(sure, tally)}"
         if tally.requests - tally.born >= rules.min_requests:
             short += f" by the gateway's count, {tally.requests} by the pods' own"
         return Outcome.TOO_FEW, short
@@ -185,7 +185,12 @@ def _facts(rules: Rules, clock: VersionClock, beside: Sight | None, sure: int) -
     own = tally.requests - tally.born
     covered = tally.until - tally.since if tally.since else 0.0
     found = [
-        Fact("requests", str(sure), f">= {rules.min_requests}", ok=sure >= rules.min_requests),
+        Fact(
+            "requests",
+            f"{sure}{ours_among(sure, tally)}",
+            f">= {rules.min_requests}",
+            ok=sure >= rules.min_requests,
+        ),
         Fact("measured for", span(covered), f">= {span(rules.step_for)}"),
         _share("failed", tally.failures, max(own, tally.failures), rules.max_errors),
         _slow(rules, tally),
@@ -199,6 +204,12 @@ def _facts(rules: Rules, clock: VersionClock, beside: Sight | None, sure: int) -
     if beside is not None:
         found += _compared(rules, clock, beside)
     return tuple(found)
+
+
+def ours_among(requests: int, tally: Tally) -> str:
+    """How many of so many requests we have sent ourselves, to be told beside their number."""
+    own = min(requests, tally.sent)
+    return f" ({own} of them our own)" if own > 0 else ""
 
 
 def _share(name: str, wrong: int, total: int, limit: float) -> Fact:

@@ -93,7 +93,8 @@ def _by_hand(place: Stored, live: Live) -> Decision | None:
         return None
     if (move := absorbed(place, live)) is not None:
         reason = f"a person moved the traffic by hand: {move.reason}"
-        return Decision(Verdict.ABSORB, reason, move=move, seen_at=live.at)
+        fresh = live.at + 2 * SCRAPE + UNSEEN_LIMIT
+        return Decision(Verdict.ABSORB, reason, move=move, seen_at=live.at, best_before=fresh)
     return Decision(Verdict.HELD, f"the traffic is in a person's hands: {broken_glass(live)}")
 
 
@@ -135,8 +136,8 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
         if said is None:
             return Decision(Verdict.STEADY, "there is nothing to decide")
         return Decision(said.verdict, said.reason, findings, facts, rolling=rolling)
-    if unit.around.frozen and chosen.verdict not in ALWAYS and not chosen.urgent:
-        why = f"{unit.around.frozen}: {chosen.verdict} waits. {chosen.reason}"
+    if window := _closed(unit, chosen):
+        why = f"{window}: {chosen.verdict} waits. {chosen.reason}"
         return Decision(Verdict.FROZEN, why, findings, facts, rolling=rolling)
     seen_at, scrape = _age(unit, seen)
     return Decision(
@@ -148,7 +149,13 @@ def _decision(unit: Unit, found: list[Judged], seen: Observation) -> Decision:
         seen_at=seen_at,
         best_before=seen_at + 2 * scrape + UNSEEN_LIMIT,
         rolling=rolling,
+        fails=chosen.fails,
     )
+
+
+def _closed(unit: Unit, chosen: Judged) -> str:
+    """The window in which this waits; nothing stops the way back."""
+    return "" if chosen.verdict in ALWAYS or chosen.urgent else unit.around.frozen
 
 
 def _facts(unit: Unit) -> tuple[Fact, ...]:

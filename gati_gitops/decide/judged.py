@@ -20,5 +20,7 @@ class Judged:
     """None: nothing changes."""
     rolling: bool = False
     """It is being tried, so it may fail."""
+    fails: bool = False
+    """What was seen of it speaks against it, or nothing could be seen; many at once are doubted."""
     urgent: bool = False
     """A rollback waits for it, so no window stops it."""

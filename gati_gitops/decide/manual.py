@@ -42,6 +42,7 @@ def given(unit: Unit, sight: Sight, clock: VersionClock) -> Judged:
         guards.evidence_is_old(unit, sight)
         or guards.job_cannot_write(unit, sight)
         or guards.engine_does_not_sync(unit, sight)
+        or guards.others_are_unread(unit, sight)
         or guards.stable_cannot_carry(unit, sight)
     )
     if against:

@@ -30,7 +30,7 @@ def pending(unit: Unit, sight: Sight, clock: VersionClock, *, baking: str) -> Ju
         return Judged(Verdict.WAIT, f"{id} waits its turn: {baking} has just got there", clock)
     if (newer := _newer(unit, entry)) is not None:
         return Judged(Verdict.WAIT, f"{id} waits: {newer.id} is newer, and may start", clock)
-    if why := guards.engine_does_not_sync(unit, sight):
+    if why := guards.engine_does_not_sync(unit, sight) or guards.others_are_unread(unit, sight):
         return Judged(Verdict.FROZEN, f"{id} could start: {why}", clock)
     proof = unit.around.proved.get(entry.key, "")
     facts = (Fact("proved", proof, ok=True),) if proof else ()

@@ -77,6 +77,8 @@ def successor_is_in_doubt(unit: Unit, sight: Sight) -> str:
     if active is None or unit.ledger.retiring or sight.entry.barred:
         return ""
     where = unit.around.judged.get(active.entry.key)
+    if where is None and unit.around.unread:
+        return f"whether {active.id} was rejected elsewhere is not known: {unit.around.unread}"
     if where is not None:
         return f"{active.id} was rejected in {where}, so it may be needed again"
     return f"{active.id} is being left" if active.entry.barred else ""

@@ -125,3 +125,5 @@ class Decision:
     """Until when it may be acted on; 0: always, since it rests on no evidence."""
     rolling: bool = False
     """A version is being tried, or was until a moment ago: it is one of those that may fail."""
+    fails: bool = False
+    """It does: what was seen of it speaks against it, or nothing could be seen."""

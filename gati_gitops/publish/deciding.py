@@ -127,7 +127,7 @@ class Deciding:
             env, cluster, _ = where
             try:
                 policy = stored_policy(output, env)
-                outcome = self._one(policy, place, judged_elsewhere(output, found, where))
+                outcome = self._one(policy, place, *judged_elsewhere(output, found, where))
             except Refused as error:
                 kind = type(error) if isinstance(error, NoVersion) else Refused
                 refused = kind(f"{env} on {cluster}: {error.message}", remedy=error.remedy)
@@ -141,7 +141,9 @@ class Deciding:
             raise missing[0]
         return outcomes, [*(error.message for error in missing), *notes]
 
-    def _one(self, policy: Policy, stored: Stored, elsewhere: Mapping[Key, str]) -> Outcome:
+    def _one(
+        self, policy: Policy, stored: Stored, elsewhere: Mapping[Key, str], unread: str
+    ) -> Outcome:
         wish = self.wish
         if wish.verb == "hold":
             return acts.hold(policy, stored, wish.reason)
@@ -155,9 +157,14 @@ class Deciding:
             return acts.retire(policy, stored, now=wish.now)
         if wish.version:
             return acts.forgive(policy, stored, wish.version)
-        return (
-            acts.lift(policy, stored) if self.lifting else acts.release(policy, stored, elsewhere)
-        )
+        if self.lifting:
+            return acts.lift(policy, stored)
+        if unread:  # it may let go on what was rejected there
+            raise Refused(
+                f"what was rejected elsewhere is not known: {unread}",
+                remedy="put that file right first: git revert the commit that broke it",
+            )
+        return acts.release(policy, stored, elsewhere)
 
     def _mode(self) -> str:
         """Which of an environment's modes says whether this needs an approval."""
@@ -251,17 +258,30 @@ def known(output: Output, env: str, name: str, model: type[Any]) -> dict[str, An
     return {key: value for key, value in said.items() if key in fields}
 
 
-def judged_elsewhere(output: Output, found: Places, where: Where) -> dict[Key, str]:
-    """What was rejected on sibling clusters, or in an environment that this one follows."""
+def judged_elsewhere(output: Output, found: Places, where: Where) -> tuple[dict[Key, str], str]:
+    """What was rejected on sibling clusters, or in an environment that this one follows.
+
+    And why that is not all, if it is not: who cannot be read may have rejected anything. That is no
+    reason not to go back.
+    """
     env, cluster, key = where
     judged: dict[Key, str] = {}
-    for name in (env, *_upstream(output, env)):
+    unread = ""
+    try:
+        names = [env, *_upstream(output, env)]
+    except Refused as error:
+        names, unread = [env], error.message
+    for name in names:
         for at in sorted(found.environments.get(name, ())):
-            stored = output.unit(name, at, key) if (name, at) != (env, cluster) else None
+            try:
+                stored = output.unit(name, at, key) if (name, at) != (env, cluster) else None
+            except Refused as error:
+                unread = unread or error.message
+                continue
             for entry in stored.ledger.entries if stored and stored.ledger else ():
                 bad = [entry.digest] if entry.barred else []
                 judged |= {(entry.id, d): f"{name} on {at}" for d in (*bad, *entry.revoked)}
-    return judged
+    return judged, unread
 
 
 def _upstream(output: Output, env: str) -> Iterator[str]:

@@ -46,10 +46,12 @@ class Surroundings:
             followed(known, self._ledgers(env, key)) if standby else (frozenset(), frozenset())
         )
         proved, unproved = self._proofs(env, key, ledger)
+        judged, unread = judged_elsewhere(scene.output, scene.found, where)
         return Around(
             frozen=self._frozen(at),
             cannot_write=self._cannot_write,
-            judged=judged_elsewhere(scene.output, scene.found, where),
+            judged=judged,
+            unread=unread,
             proved=proved,
             unproved=unproved,
             dwells=self._dwells(env),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gati_gitops.decide.breaker import broken, tripped
@@ -9,13 +11,15 @@ from gati_gitops.decide.verdict import Decision, Move, Verdict
 from tests.decide.worlds import rules
 
 
-def place(number):
-    return ("prod", "east", ("shop", f"handler-u{number:04}"))
+def place(number, cluster="east"):
+    return ("prod", cluster, ("shop", f"handler-u{number:04}"))
 
 
 def made(verdict, *, rolling=True):
     acts = verdict not in (Verdict.WAIT, Verdict.STEADY)
-    return Decision(verdict, "because", move=Move(verdict) if acts else None, rolling=rolling)
+    fails = verdict in (Verdict.ROLLBACK, Verdict.HOLD)
+    move = Move(verdict) if acts else None
+    return Decision(verdict, "because", move=move, rolling=rolling, fails=fails)
 
 
 def decisions(**counts):
@@ -59,6 +63,21 @@ def test_holds_count_as_failures():
     assert tripped(rules(), decisions(hold=2, rollback=2, steady=100))
 
 
+def test_a_release_that_is_bad_on_every_cluster_is_one_failure():
+    given = {place(1, f"c{number}"): made(Verdict.ROLLBACK) for number in range(9)}
+    assert not tripped(rules(), given)
+    assert broken(rules(), given, 1) == given
+    others = {place(2 + n, f"c{n}"): made(Verdict.ROLLBACK) for n in range(3)}
+    assert "4 of 4 rollouts fail" in tripped(rules(), given | others)
+
+
+def test_who_is_held_without_having_failed_stops_nobody():
+    """Few requests, or a rejection on another cluster, say nothing of what is measured."""
+    quiet = {place(n): replace(made(Verdict.HOLD), fails=False) for n in range(9)}
+    given = quiet | {place(10): made(Verdict.ROLLBACK)}
+    assert broken(rules(), given, 10) == given
+
+
 def test_nothing_moves_then_but_what_helps_those_who_call():
     given = decisions(rollback=5, advance=1, start=1, park=1, revive=1, wait=1, **{"return": 1})
     found = broken(rules(), given, 100)
@@ -74,6 +93,13 @@ def test_what_takes_away_takes_turns():
     assert len(taken) == 3
     assert sum(1 for d in found.values() if d.verdict is Verdict.ADVANCE) == 4
     assert [d.verdict for d in found.values()][:3] == [Verdict.PARK] * 3
+
+
+def test_what_takes_away_takes_a_unit_on_all_clusters_at_once():
+    given = {place(n, f"c{c}"): made(Verdict.PARK, rolling=False) for n in range(5) for c in (1, 2)}
+    found = broken(rules(), given, 5)
+    taken = [where for where, d in found.items() if d.verdict is Verdict.PARK]
+    assert sorted(taken) == [place(n, f"c{c}") for c in (1, 2) for n in range(3)]
 
 
 def test_large_environments_take_more_away_at_once():

@@ -697,6 +697,7 @@ def test_traffic_in_a_persons_hands_is_absorbed_and_then_left_alone():
     world.bend = with_live(route=by_hand)
     made = world.look()
     assert made.verdict is Verdict.ABSORB and made.move.weights == (("v1", 100),)
+    assert world.now < made.best_before <= world.now + 60, "what a person did since is not known"
     world.bend = with_live(route=replace(by_hand, weights={name_of("v1"): 90, name_of("v2"): 10}))
     assert world.look().verdict is Verdict.HELD
 

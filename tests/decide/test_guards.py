@@ -193,6 +193,7 @@ SCENES = {
     (before_traffic, "pods_began_again"): falling,
     (before_traffic, "route_was_changed"): stirring,
     (before_traffic, "job_cannot_write"): lambda: stepping(cannot_write="no token"),
+    (before_traffic, "others_are_unread"): lambda: stepping(unread="prod/west is broken"),
     (before_traffic, "engine_does_not_sync"): lambda: stepping(
         with_live(engine=Engine(EngineState.SUSPENDED))
     ),
@@ -240,6 +241,19 @@ def test_a_pod_that_fell_is_young_whatever_its_node_takes_the_time_to_be(ahead):
         assert len(looks) < 15
     assert "next step" in made.reason
     assert step <= looks[-1] - looks[3] < step + 120
+
+
+def test_who_cannot_be_read_stops_no_way_back():
+    world = stepping(unread="prod/west is broken").say("v2", failing=0.5)
+    assert world.passes(600).verdict is Verdict.ROLLBACK
+
+
+def test_a_version_whose_successor_may_be_rejected_elsewhere_stays():
+    world = leaving(unread="prod/west is broken")
+    for _ in range(15):
+        made = world.look(60)
+        assert made.verdict not in HARM
+    assert "prod/west is broken" in made.reason
 
 
 def test_every_guard_has_a_scene():

@@ -171,6 +171,21 @@ def test_a_revision_that_is_well_for_a_step_needs_no_way_back(strategy):
     assert (made.move.version, made.move.digest) == ("v1", "new")
 
 
+def test_time_that_nobody_measured_settles_no_revision():
+    world = revised()
+    for _ in range(3):
+        assert world.look(60).verdict is not Verdict.SETTLE
+    world.bend = blind()
+    for _ in range(10):
+        assert world.look(60).verdict is not Verdict.SETTLE
+    world.bend = lambda seen: seen
+    looks = 0
+    while (made := world.look(60)).verdict is not Verdict.SETTLE:
+        looks += 1
+        assert looks < 12
+    assert looks >= 3, made.reason
+
+
 def test_a_revision_that_fails_goes_back_to_the_one_before():
     made = revised().say("v1", failing=0.3).passes(300)
     assert made.verdict is Verdict.ROLLBACK

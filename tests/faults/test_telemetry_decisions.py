@@ -7,6 +7,7 @@ lasts none of that happens, and nothing is rolled back; when it is over, all of 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,6 @@ from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
 from gati_gitops.plan.model import Scaling
 from tests.decide.worlds import (
-    SCRAPE,
     START,
     World,
     blind,
@@ -529,16 +529,24 @@ def test_a_false_rollback_on_an_outage_never_happens():
             assert world.look(60).verdict is not Verdict.ROLLBACK
 
 
-def test_requests_of_our_own_are_no_traffic_of_others():
-    """Synthetic requests are told as such."""
-    world = World(canary(0), rules(analysis={"synthetic": {"url": "https://g.example"}}))
-    world.sent["v2"] = [Sent(world.now + SCRAPE + n, 200, 0.1) for n in range(10)]
-    world.look(60)
-    made = world.look(60)
-    world.sent["v2"] += [Sent(world.now + n, 200, 0.1) for n in range(1, 11)]
-    made = world.passes(300)
+@pytest.mark.parametrize(
+    ("rate", "told"), [(0, r"(\d\d\d) requests \(\1 of"), (2, r"\d{3,} requests \(\d\d\d? of")]
+)
+def test_requests_of_our_own_are_told_as_such(rate, told):
+    """Pods and gateway count them like any other; whoever reads the verdict knows whose they were."""
+    synthetic = {"synthetic": {"url": "https://g.example", "requests": 20}}
+    world = World(canary(10), rules(analysis=synthetic)).traffic(v1=20, v2=rate)
+    for _ in range(60):
+        made = world.look(60)
+        if made.move is not None:
+            break
+        world.sent.setdefault("v2", []).extend(Sent(world.now, 200, 0.1) for _ in range(20))
+        world.serving["v2"].counts["exact"] += 20
     assert made.verdict is Verdict.ADVANCE
-    assert any(fact.name == "failed of our own" for fact in made.findings[1].facts)
+    facts = {fact.name: fact for fact in made.findings[1].facts}
+    assert "failed of our own" in facts
+    assert facts["requests"].value.endswith(" of them our own)")
+    assert re.search(rf"{told} them our own\), 0 % failed", made.reason), made.reason
 
 
 def test_missing_values_of_every_kind_decide_nothing():

@@ -483,6 +483,50 @@ def test_a_sibling_that_rejected_a_version_holds_the_others(town):
     assert town.phases()["v2"][0] != "Active"
 
 
+FIVE = [f"c{number}" for number in range(1, 6)]
+
+
+def five(town):
+    """A unit on five clusters, and a second version of it on its way."""
+    town.release(first(settings({"prod": FIVE})))
+    town.wait(120)
+    return {cluster: UNIT.replace("east", cluster) for cluster in FIVE}
+
+
+def test_a_release_that_is_bad_on_all_clusters_is_rolled_back_on_all(town):
+    folders = five(town)
+    for cluster in FIVE:
+        town.site("prod", cluster).behaves("v2", errors=0.5)
+    town.release({"users.yaml": handler(version="v2")})
+    town.until(lambda: all(town.phases(f)["v2"][0] == "Rejected" for f in folders.values()))
+    assert all(town.phases(f)["v1"] == ("Active", 100) for f in folders.values())
+
+
+def test_a_release_that_is_bad_on_one_cluster_is_held_on_all_others(town):
+    folders = five(town)
+    town.site("prod", "c1").behaves("v2", errors=0.5)
+    town.release({"users.yaml": handler(version="v2")})
+    town.until(lambda: town.phases(folders["c1"])["v2"][0] == "Rejected")
+    town.until(lambda: all("c1" in town.ledger(folders[c]).hold for c in FIVE[1:]))
+
+
+def test_a_broken_ledger_stops_steps_on_siblings_and_no_rollback(town):
+    town.release(first(settings({"prod": ["east", "west"]})))
+    town.wait(120)
+    town.release({"users.yaml": handler(version="v2")})
+    town.until(lambda: town.phases()["v2"] == ("Canary", 10))
+    west = f"{UNIT.replace('east', 'west')}/rollout.yaml"
+    town.by_hand(lambda place: (place / west).write_text("format: 1\nseq: what\n"))
+    for _ in range(10):
+        town.wait(60)
+        passed = town.look()
+    told = town.said(passed).decision
+    assert told.verdict is Verdict.FROZEN and west in told.reason, told.reason
+    assert town.phases()["v2"] == ("Canary", 10)
+    town.site().behaves("v2", errors=0.5)
+    town.until(lambda: town.phases()["v2"][0] == "Rejected")
+
+
 def test_what_a_person_did_while_git_was_down_becomes_the_ledger(town):
     town.release(first())
     town.wait(120)

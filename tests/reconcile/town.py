@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from gati_gitops.errors import Refused
 from gati_gitops.output import Output
 from gati_gitops.publish.describe import Describing
 from gati_gitops.publish.hand import Hand
@@ -55,7 +57,8 @@ class Town(WithForge):
         with self.open() as repository:
             output = Output(repository.tip().snapshot())
             for at in output.clusters():
-                self.site(*at).sync(output.units(*at))
+                with suppress(Refused):  # what cannot be read stays as it was brought last
+                    self.site(*at).sync(output.units(*at))
 
     def wait(self, seconds: float) -> None:
         """Time goes by: engines sync, requests come in, scrapes happen."""

@@ -24,7 +24,7 @@ from gati_gitops.tree import Changes, is_ours
 _KEY = re.compile(r"[0-9a-f]{12}")
 """What a compile or a decision writes; a ledger that was taken back by hand has another."""
 _DELETED = "its ledger was deleted; the unit counts as held"
-_FOREIGN = "nobody of us made it"
+FOREIGN = "nobody of us made it"
 _SPOILT = "a release folder is not what its name says"
 
 
@@ -40,7 +40,7 @@ def unit_files(output: Output, where: Where) -> tuple[FileDrift, ...]:
     # what is not ours is never written over, so it is not among the changes
     for path in output.paths(folder):
         if path not in found and _is_foreign(output, where, path):
-            found[path] = FileDrift(path, What.EXTRA, _FOREIGN)
+            found[path] = FileDrift(path, What.EXTRA, FOREIGN)
     return tuple(found[path] for path in sorted(found))
 
 
@@ -70,7 +70,10 @@ def suspect(output: Output, where: Where) -> Ledger | None:
 
 
 def around_files(output: Output, env: str, cluster: str) -> tuple[FileDrift, ...]:
-    """The files around the units of a cluster: kustomizations, namespaces, what syncs them."""
+    """The files around the units of a cluster: kustomizations, namespaces, what syncs them.
+
+    Raises Refused where they can't be told: something is lost, or settings can't be read.
+    """
     changes = around(output, env, cluster, set())
     return tuple(_drift(output, path, changes[path]) for path in sorted(changes))
 
