@@ -27,8 +27,10 @@ class Engine:
         self.slow = dice.between(20, 70) if dice.chance(0.12) else 0.0
 
     @property
-    def unwell(self):
-        return self.disorder or self.lies or bool(self.slow)
+    def names(self):
+        """Its faults; that it brings its work in parts is none."""
+        found = {"sync disorder": self.disorder, "sync lies": self.lies, "sync slow": self.slow}
+        return [name for name, there in found.items() if there]
 
     def committed(self, manifest):
         before, self.latest = self.latest, manifest

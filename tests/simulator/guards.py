@@ -61,6 +61,7 @@ KINDER = {
     "quick pushes": Mutant("", "tests.simulator.job.push_takes", 2.0),
     "fine scrapes": Mutant("", "tests.simulator.setup.Setup.scraping", None),
     "short memory": Mutant("", "tests.simulator.schedule.idle_for", 1),
+    "trouble elsewhere": Mutant("", "tests.simulator.trouble.fails_elsewhere", without=True),
     "mute gateway": Mutant("", "tests.simulator.setup.drawn_gateway", without=False),
     "long grace": Mutant("", "tests.simulator.schedule.drawn_grace", 150),
     "short looks": Mutant("", "tests.simulator.setup.drawn_memory", 0.2),
@@ -81,6 +82,7 @@ FORGETFUL = (
 )  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(FORGETFUL, ("short memory",)),
+    "others_are_unread": ("trouble elsewhere",),
     "counters_are_unread": ("short memory", "other roads", "no numbers"),
     "gauges_are_unread": ("short memory", "other roads", "long calls", "mute gauges"),
     "gateway_names_are_unproved": ("short memory", "lost names", "bad gateway"),
@@ -114,6 +116,9 @@ HABITS = (
     Mutant("looks_may_disagree", f"{_D}drain.agreed {_D}parked.agreed", "", LEAVING),
     Mutant("names_are_forgotten", f"{_D}quiet.heard", lambda *seen: seen[-1], LEAVING),
     Mutant("chance_is_proof", f"{_D}checks.proves_more", lambda wrong, *_: wrong > 0, COMING),
+    Mutant("held_may_move", f"{_D}decide._held", None),
+    Mutant("glass_is_no_word", f"{_D}decide._by_hand", None),
+    Mutant("windows_are_open", f"{_D}decide._closed"),
     Mutant("ledger_may_have_moved", "tests.simulator.job.has_moved", without=False),
     Mutant("evidence_may_be_late", "tests.simulator.job.is_late", without=False),
 )

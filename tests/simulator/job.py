@@ -63,9 +63,13 @@ class Job:
         """Since when it has seen that each version has no share."""
 
     @property
-    def unwell(self):
-        """Whether it has faults of its own."""
-        return bool(self.slow or self.waits or self.dies or self.forgets or self.skew)
+    def names(self):
+        """Its faults."""
+        found = {
+            "job slow": self.slow, "job waits to push": self.waits, "job dies": self.dies,
+            "job forgets": self.forgets, "job skew": self.skew,
+        }  # fmt: skip
+        return [name for name, there in found.items() if there]
 
     def start(self, at):
         self.site.world.at(at, self.run_pass)

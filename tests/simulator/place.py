@@ -23,6 +23,8 @@ class Place(Site):
         self.commits = 0
         self.frozen: tuple[float, float] = (0.0, 0.0)
         self.cut: tuple[float, float] = (0.0, 0.0)
+        self.broken: tuple[float, float] = (0.0, 0.0)
+        """When the ledger of a sibling cannot be read."""
         self.elsewhere: dict[tuple[str, str], str] = {}
         """What was rejected in other places."""
         self.reviewed = False
@@ -40,21 +42,29 @@ class Place(Site):
         self.engine.committed(manifest)
         self.world.committed(self)
 
+    def rejected_elsewhere(self):
+        """By its sibling, and by clusters that are known for nothing else."""
+        other = self.sibling
+        entries = other.stored.ledger.entries if other is not None and other.stored else ()
+        return {entry.key: other.name for entry in entries if entry.barred} | self.elsewhere
+
     def around(self, now):
         """What the job knows of other clusters, windows and itself."""
         frozen = "weekend" if self.frozen[0] <= now < self.frozen[1] else ""
         cut = "the Git server does not answer" if self.cut[0] <= now < self.cut[1] else ""
+        unread = "a sibling's ledger is broken" if self.broken[0] <= now < self.broken[1] else ""
         other = self.sibling
-        if not (frozen or cut or other or self.dwells or self.callers or self.elsewhere):
+        known = other or self.dwells or self.callers or self.elsewhere
+        if not (frozen or cut or unread or known):
             return NOTHING
         entries = other.stored.ledger.entries if other is not None and other.stored else ()
-        judged = {entry.key: other.name for entry in entries if entry.barred} | self.elsewhere
         led = [entry.key for entry in entries if entry.phase is Phase.ACTIVE]
         left = [e.key for e in entries if e.phase in (Phase.PARKED, Phase.REMOVED)]
         if not self.standby:
             led = left = []
+        judged = {} if unread else self.rejected_elsewhere()
         return Around(
-            frozen=frozen, cannot_write=cut, judged=judged, dwells=self.dwells,
+            frozen=frozen, cannot_write=cut, judged=judged, unread=unread, dwells=self.dwells,
             callers={self.world.ids[index]: ("unit shop/cart",) for index in self.callers},
             led=frozenset(led), left=frozenset(left), standby=self.standby,
         )  # fmt: skip

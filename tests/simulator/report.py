@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tests.simulator.tally import Sum
 
+FAMILIES = {
+    "scrape gaps": ("gap", "dead"),
+    "numbers that are none": ("nan", "inf", "leak", "below", "twice"),
+    "label loss": ("renamed", "mute"),
+    "the metric server": ("metrics", "far clock"),
+    "the API server": ("api error", "route missing", "references missing", "engine missing"),
+    "resets and restarts": ("restart", "unlucky call", "gateway"),
+    "pods and nodes lost": ("eviction", "node", "outage"),
+    "scalers": ("scaler",),
+    "a gateway that is slow": ("slow gateway",),
+    "bursts and silence": ("burst", "silence"),
+    "late traffic": ("client straggler", "client pinned", "client late", "client direct"),
+    "long requests": ("client long",),
+    "partial syncs": ("sync",),
+    "a suspended engine": ("engine suspended",),
+    "crashes between steps": ("job dies", "job forgets"),
+    "a slow job": ("job slow", "job waits"),
+    "skew": ("job skew",),
+    "two controllers": ("two jobs",),
+    "operators who edit": ("person",),
+    "windows, other clusters, other units": ("window", "rejected", "reference", "ledger"),
+    "Git that does not answer": ("Git cut",),
+}
+"""What goes wrong, by how the names of faults begin."""
 ENOUGH = 0.6
 """The share of schedules that must come to an end: standing still is safe, and no use."""
 
@@ -39,6 +65,8 @@ def report(sums: dict[str, Sum], seed: int, seconds: float, processes: int) -> s
         lines.append(f"{story:24} {number:>10,} {share:>9.1%} {ours.harmed[story]:>9,}")
     if ours.rollbacks:
         lines += _rollbacks(ours)
+    lines += ["", "what went wrong, in how many of them:"]
+    lines += [f"  {number:>10,} {family}" for family, number in families(ours).most_common()]
     lines += ["", "what the rules name as their cost, and what nobody can help:"]
     lines += [f"  {number:>10,} {name}" for name, number in ours.costs.most_common()]
     if ours.unsafe:
@@ -46,6 +74,15 @@ def report(sums: dict[str, Sum], seed: int, seconds: float, processes: int) -> s
         lines += [f"  {number:>10,} {kind}" for kind, number in ours.kinds.most_common()]
         lines += [f"  schedule {n}: {kind}: {text}" for n, kind, text in ours.named]
     return "\n".join(lines)
+
+
+def families(ours: Sum) -> Counter[str]:
+    """How many faults of each kind there were; what belongs to none of them stands for itself."""
+    found = Counter(dict.fromkeys(FAMILIES, 0))
+    for fault, number in ours.faults.items():
+        kinds = [name for name, begins in FAMILIES.items() if fault.startswith(begins)]
+        found[kinds[0] if kinds else fault] += number
+    return found
 
 
 def _rollbacks(ours: Sum) -> list[str]:

@@ -115,6 +115,8 @@ class Play:
                 other.set_rate(0.0)
             else:
                 one.sibling = other
+        if self.scaling.owned and not self.calm:
+            self.faults.append("scaler")
         self.jobs = []
         for site in self.sites:
             self.jobs.append(Job(site, decide))
@@ -122,7 +124,9 @@ class Play:
                 self.jobs[-1].clock = self.remembered(site)
             self.jobs[-1].start(dice.between(1, 30))
             site.every = self.jobs[-1].every
-            site.faulty |= self.jobs[-1].unwell or site.engine.unwell
+            own = self.jobs[-1].names + site.engine.names
+            site.faulty |= bool(own)
+            self.faults += own + ["sync in parts"] * site.engine.parts
             if not self.calm and dice.chance(0.06):
                 self.jobs.append(Job(site, decide, "other job"))
                 self.jobs[-1].start(dice.between(1, 30))

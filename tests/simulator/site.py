@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from gati_gitops.decide import observation as seen
 from gati_gitops.decide.observation import Gap, Missing
 from tests.simulator.pods import Call, Deployment, Pod, Wanted
-from tests.simulator.scraped import BROKEN, QUICK, Scraped, edge_series, pod_series
+from tests.simulator.scraped import BROKEN, QUICK, SLOW, Scraped, edge_series, pod_series
 
 VERSIONS = 4
 STILL = (0.0, 0.0, 0.0, 0.0)
@@ -315,8 +315,8 @@ class Site:
         """Both ends count an answer when it is given."""
         now = self.world.now
         nature = self.world.natures[call.index, call.pod.release]
-        bad = nature.errors and self.world.dice.random() < nature.errors
-        call.pod.add(now, BROKEN if bad else QUICK)
+        bad, kind = answer(self.world.dice, nature)
+        call.pod.add(now, kind)
         if call.gate is not None:
             call.gate.add(now, 3 * call.index + (1 if bad else 0))
 
@@ -384,12 +384,20 @@ class Site:
         status = 0
         if ready:
             nature = world.natures[index, ready[0].release]
-            bad = world.dice.random() < nature.errors
+            bad, kind = answer(world.dice, nature)
             status = 500 if bad else 200
-            ready[0].add(world.now, BROKEN if bad else QUICK)
+            ready[0].add(world.now, kind)
             self.served[index] += 1
             self.gates[0].add(world.now, 3 * index + bad)
         self.sent.setdefault(index, []).append(seen.Sent(world.now, status, 0.02))
+
+
+def answer(dice, nature):
+    """Whether one answer is an error, and as what its pod counts it."""
+    drawn = dice.random()
+    if drawn < nature.errors:
+        return True, BROKEN
+    return False, SLOW if drawn < nature.errors + nature.slow else QUICK
 
 
 def _shares(weights):

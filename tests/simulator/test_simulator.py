@@ -11,7 +11,7 @@ from tests.simulator.crowd import all_of, some
 from tests.simulator.guards import COMING
 from tests.simulator.mutate import first_caught
 from tests.simulator.naive import NAIVE
-from tests.simulator.report import passed, report
+from tests.simulator.report import FAMILIES, families, passed, report
 from tests.simulator.rules import OURS, rules_named
 from tests.simulator.schedule import run
 
@@ -64,6 +64,12 @@ def test_a_guard_that_is_gone_is_missed(guard):
     after, harm = first_caught(SEED, [guard], COMING, 2000)
     assert after, "nobody misses it"
     assert harm
+
+
+def test_every_kind_of_fault_happens(ours):
+    found = families(ours)
+    assert [name for name, number in found.items() if number < 3] == [], "the world is too kind"
+    assert found.keys() == FAMILIES.keys(), "faults that the report does not know"
 
 
 def test_the_report_says_what_was_found(ours):

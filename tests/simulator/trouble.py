@@ -12,6 +12,11 @@ STRIKES = (
 )  # fmt: skip
 
 
+def fails_elsewhere(dice):
+    """Whether another cluster rejects what runs here, or its ledger breaks."""
+    return dice.chance(0.04)
+
+
 class Trouble:
     """The troubles of one cluster."""
 
@@ -139,9 +144,13 @@ class Trouble:
             where.add(self.play.subject)
             world.at(dice.between(100, self.horizon), where.discard, self.play.subject)
             self.names.append("reference")
-        if dice.chance(0.04):
+        if fails_elsewhere(dice):
             world.at(self.at(), self.reject_elsewhere, dice.between(60, 300))
             self.names.append("rejected elsewhere")
+        if fails_elsewhere(dice):
+            start = START + self.at()
+            site.broken = (start, start + dice.between(60, 400))
+            self.names.append("ledger elsewhere broken")
         if dice.chance(0.1):
             site.dwells = (dice.pick((60.0, 120.0)),)
 

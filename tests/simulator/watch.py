@@ -55,10 +55,13 @@ class Truth:
     suspended: bool
     referenced: frozenset[int]
     annotated: str
+    glass: str
+    """Why a person has taken the traffic into their hands, on the live route."""
     frozen: str
     cannot_write: str
     rate: float
     judged: frozenset[tuple[str, str]]
+    """What was rejected elsewhere, whether or not the job could read it."""
     flow_until: list[float]
     left: list[float]
     """Since when the job that decides has seen each version without a share; 0: it has not."""
@@ -150,10 +153,11 @@ class Watch:
             site.setup.engine_known and bool(site.engine.stopped(self.world.now)),
             frozenset(site.references | site.callers),
             site.annotated,
+            site.break_glass,
             around.frozen,
             around.cannot_write,
             site.rate,
-            frozenset(around.judged),
+            frozenset(site.rejected_elsewhere()),
             list(site.flow_until),
             list(left),
         )
@@ -172,6 +176,8 @@ class Watch:
         index = self.world.ids.index(move.version) if move.version else -1
         if ledger.hold and move.verdict is not Verdict.ABSORB:
             self.bad("moved though held", f"{move.verdict} {move.version}")
+        if truth.glass and move.verdict is not Verdict.ABSORB:
+            self.bad("moved by two", f"{move.verdict} {move.version}, and a person had the traffic")
         if (truth.frozen or truth.annotated) and move.verdict not in ALWAYS:
             self.bad("moved though frozen", f"{move.verdict} {move.version}")
         back = move.verdict is Verdict.REVIVE and ledger.retiring  # requests went there anyway
@@ -229,6 +235,8 @@ class Watch:
             self.bad("advanced blindly", "the engine was suspended")
         if truth.cannot_write:
             self.bad("advanced blindly", "the job could not have rolled back")
+        if entry.key in truth.judged:
+            self.bad("advanced blindly", f"{move.version} was rejected elsewhere")
         active = ledger.active
         if active is not None and not truth.ready[self.world.ids.index(active.id)]:
             self.bad("advanced blindly", "the Active version had no ready pod")
