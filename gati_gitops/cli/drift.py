@@ -37,7 +37,7 @@ Examples:
   gati-gitops drift --repo deploy.git --cluster eu-1 --fix --unattended
 
 \b
-Exit codes: 0 no drift, 1 something drifted, 2 no such unit, environment or cluster,
+Exit codes: 0 no drift, 1 something drifted, 2 no such unit, environment, cluster or recording,
 4 Git failed or a cluster could not be seen, 5 refused. With --unattended drift is no 1, and
 an engine that could not be asked to apply Git again is a 4.""",
 )

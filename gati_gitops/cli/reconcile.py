@@ -42,8 +42,8 @@ Examples:
   gati-gitops reconcile --repo deploy.git --replay looks.jsonl --dry-run
 
 \b
-Exit codes: 0 done, 2 no such unit, environment or cluster, 4 Git failed, or a cluster or its
-metrics could not be seen, 5 refused: another job writes here.""",
+Exit codes: 0 done, 2 no such unit, environment, cluster or recording, 4 Git failed, or a cluster
+or its metrics could not be seen, 5 refused: another job writes here.""",
 )
 @repository_options
 @root_option

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from gati_gitops import __version__
 from gati_gitops.decide.observation import Gap, Live, Missing, Telemetry
-from gati_gitops.errors import Misnamed, Outside, Place, Refused
+from gati_gitops.errors import Misnamed, Outside, Place
 from gati_gitops.observe.recording_codec import Shared, Tables, decoded, encoded
 from gati_gitops.observe.wanted import Lives, LiveSource, MetricsSource, Telemetries, Wanted
 from gati_gitops.output import UnitKey
@@ -146,13 +146,13 @@ def _flat(found: Mapping[UnitKey, Seen]) -> dict[str, Seen]:
 
 
 def read_recording(path: Path) -> Iterator[Look]:
-    """The looks of a file, oldest first. Raises Misnamed or Refused."""
+    """The looks of a file, oldest first. Raises Misnamed."""
     _header(path)
     with path.open("rb") as file:
         next(file)
         for number, line in enumerate(file, 2):
             if line.endswith(b"\n"):  # else it was never finished
-                yield _look(line, Place(str(path), number))
+                yield _look(line, Place(str(path), number, 1))
 
 
 def cut_off(path: Path) -> str:
@@ -202,19 +202,21 @@ def _header(path: Path) -> None:
         with path.open("rb") as file:
             said = json.loads(file.readline(1 << 16))
     except OSError as error:
-        raise Misnamed(f"can't read the recording {path}: {error.strerror}") from None
-    except ValueError:
+        raise Misnamed(
+            f"can't read the recording {path}: {error.strerror}",
+            remedy="name a file that reconcile --record has written",
+        ) from None
+    except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict) or said.get("kind") != _KIND:
         raise Misnamed(
             f"{path} is no recording", remedy="name a file that reconcile --record has written"
         )
     if said.get("format") != FORMAT:
-        raise Refused(
+        raise Misnamed(
             f"{path} is a recording of format {said.get('format')!r}, and only {FORMAT} is known"
             " here",
             remedy=f"read it with gati-gitops {said.get('by', 'that wrote it')}, or record again",
-            place=Place(str(path), 1),
         )
 
 
@@ -228,9 +230,9 @@ def _look(line: bytes, place: Place) -> Look:
             _keyed(decoded(data["live"], _LIVE, shared)),
             _keyed(decoded(data["telemetry"], _TELEMETRY, shared)),
         )
-    except (AttributeError, LookupError, StopIteration, TypeError, ValueError):
-        raise Refused(
-            f"the recording is damaged: {place} can't be understood",
+    except (AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError):
+        raise Misnamed(
+            "the recording is damaged: this line can't be understood",
             remedy="record again, or remove that line",
             place=place,
         ) from None

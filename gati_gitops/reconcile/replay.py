@@ -19,7 +19,7 @@ from gati_gitops.reconcile.run import Job, Passed, run_pass
 
 
 def replay(job: Job, path: Path, *, dry_run: bool) -> Iterator[Passed]:
-    """A pass for each that was recorded. Raises Misnamed or Refused for what is no recording."""
+    """A pass for each that was recorded. Raises Misnamed for what is no recording."""
     return replayed(job, passes(read_recording(path)), dry_run=dry_run)
 
 

@@ -32,3 +32,20 @@ def test_a_record_does_not_replace_what_somebody_else_keeps_there(drift, tmp_pat
     assert code == 2
     assert "is no recording of drift" in err and "give --record a file" in err
     assert specs.read_text() == "kind: GatiProject\n"
+
+
+KIND = '{"kind": "gati-gitops recording", "format": 1}\n'
+
+
+@pytest.mark.parametrize("text", [None, "hello\n", KIND, KIND.replace("ops ", "ops drift ") + "{"])
+@pytest.mark.parametrize("verb", ["drift", "reconcile"])
+def test_a_recording_that_is_none_is_wrong_usage(shop, tmp_path, capsys, verb, text):
+    """The same exit code from both verbs, whatever is wrong with the file; and said once."""
+    path = tmp_path / "bad.jsonl"
+    if text is not None:
+        path.write_text(text + ("[1]\n" if text == KIND and verb == "reconcile" else ""))
+    dry = ["--dry-run"] * (verb == "reconcile")
+    assert run([verb, "--repo", str(shop.output), "--replay", str(path), *dry]) == 2
+    error, remedy = capsys.readouterr().err.splitlines()
+    assert error.count(str(path)) == 1
+    assert remedy.startswith("  ") and "record" in remedy

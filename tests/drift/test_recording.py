@@ -129,10 +129,20 @@ def test_only_the_owner_may_read_it(recorded):
 def test_another_file_is_no_recording(tmp_path, text):
     path = tmp_path / "other.jsonl"
     path.write_text(text)
-    with pytest.raises(Outside):
+    with pytest.raises(Misnamed):
         read_recording(str(path))
-    with pytest.raises(Outside):
+    with pytest.raises(Misnamed, match="No such file"):
         read_recording(str(tmp_path / "nowhere.jsonl"))
+
+
+def test_half_a_recording_is_none(recorded):
+    """What it would lack cannot be told from what was not there."""
+    path = recorded[0]
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:-9])
+    with pytest.raises(Misnamed, match="damaged") as caught:
+        read_recording(str(path))
+    assert str(caught.value.place) == f"{path}:3:1"
 
 
 def test_a_place_that_can_t_be_written_is_said(tmp_path):

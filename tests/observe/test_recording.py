@@ -24,7 +24,7 @@ from gati_gitops.decide.observation import (
     Window,
     Workload,
 )
-from gati_gitops.errors import Misnamed, Outside, Refused
+from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.observe.recording import Look, Recorder, passes, read_recording, sources
 from tests.observe.kit import USERS, units, wanted
 
@@ -136,7 +136,7 @@ def test_unknown_formats_are_refused(tmp_path):
     path = tmp_path / "r"
     path.write_text(json.dumps({"kind": "gati-gitops recording", "format": 2, "by": "9.0"}) + "\n")
     for read in (lambda: list(read_recording(path)), lambda: Recorder(path)):
-        with pytest.raises(Refused, match="format 2, and only 1") as caught:
+        with pytest.raises(Misnamed, match="format 2, and only 1") as caught:
             read()
         assert "9.0" in caught.value.remedy
 
@@ -173,9 +173,10 @@ def test_a_damaged_line_is_refused_with_its_number(tmp_path, change):
     data = json.loads(second)
     change(data)
     path.write_text("\n".join([first, json.dumps(data), ""]))
-    with pytest.raises(Refused, match=r"r:2") as caught:
+    with pytest.raises(Misnamed, match="damaged") as caught:
         list(read_recording(path))
-    assert caught.value.place is not None and caught.value.place.line == 2
+    assert str(caught.value.place) == f"{path}:2:1"
+    assert str(path) not in caught.value.message
 
 
 def test_secrets_are_never_recorded(tmp_path):

@@ -17,7 +17,7 @@ from typing import Any, Self, TextIO
 
 from gati_gitops.decide.drift.objects import MANAGED_BY, OURS, labels_of
 from gati_gitops.decide.observation import Engine, Gap, Missing, Telemetry
-from gati_gitops.errors import Misnamed, Outside
+from gati_gitops.errors import Misnamed, Outside, Place
 from gati_gitops.observe.cluster_lists import Listed, Part
 from gati_gitops.observe.recording import Replayed
 from gati_gitops.observe.recording_codec import Shared, Tables, decoded, encoded
@@ -101,7 +101,7 @@ def _refuse_strange(path: Path) -> None:
         ) from None
     try:
         head = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict) or head.get("kind") != _KIND:
         raise Misnamed(
@@ -182,19 +182,18 @@ class _Metrics:
 
 
 def read_recording(path: str) -> Callable[[str], Sight]:
-    """What was recorded, by cluster. Raises Outside if it is no recording."""
+    """What was recorded, by cluster. Raises Misnamed if it is no recording, or half of one."""
     found: dict[str, _Recorded] = {}
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        with Path(path).open("rb") as file:
             head = json.loads(file.readline())
             if (head["kind"], head["format"]) != (_KIND, FORMAT):
                 raise ValueError("another kind of file, or of another version")
-            for line in file:
-                said = json.loads(line)
-                found.setdefault(said["cluster"], _Recorded()).take(said)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            for number, line in enumerate(file, 2):
+                _take(found, line, Place(path, number, 1))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         why = getattr(error, "strerror", None) or "it is no recording of drift"
-        raise Outside(
+        raise Misnamed(
             f"cannot read {path}: {why}", remedy="give a file that drift --record wrote"
         ) from None
 
@@ -203,6 +202,18 @@ def read_recording(path: str) -> Callable[[str], Sight]:
         return Sight(recorded, recorded.engine, recorded.metrics, recorded.now)
 
     return sight
+
+
+def _take(found: dict[str, _Recorded], line: bytes, place: Place) -> None:
+    try:
+        said = json.loads(line)
+        found.setdefault(said["cluster"], _Recorded()).take(said)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise Misnamed(
+            "the recording is damaged: this line can't be understood",
+            remedy="record again with drift --record",
+            place=place,
+        ) from None
 
 
 class _Recorded:
