@@ -99,6 +99,19 @@ def test_release_under_manual(world, say):
     consistent(world)
 
 
+def test_a_sibling_that_cannot_be_read_stops_no_hold_and_no_rollback(world, say):
+    """What it rejected is not known: that stops a release, and nothing that is safer than before."""
+    two_versions(world, project(TWO))
+    broken = "overlays/prod/west/shop/handler-users/rollout.yaml"
+    world.by_hand(lambda place: (place / broken).write_text("format: 1\nseq: what\n"))
+    here = ("shop/users", "--env", "prod", "--cluster", "east")
+    code, _, err = say("release", *here)
+    assert code == 5 and broken in err and "git revert" in err, err
+    assert say("rollback", *here)[0] == 0
+    assert say("hold", *here)[0] == 0
+    assert world.ledger().hold == "because"
+
+
 def test_a_release_that_ends_holds_decides_nothing_else(world, say):
     two_versions(world, project(TWO))
     say("hold", "shop/users", "--env", "staging")
