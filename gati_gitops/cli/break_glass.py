@@ -135,10 +135,10 @@ def _read(stack: ExitStack, options: dict[str, Any]) -> Read:
     from gati_gitops.repo.repository import open_repository
 
     repo, root = options["repo"], options["root"]
+    address = parse(repo)
     folder = Path(repo) / (root or "")
     if (folder / "overlays").is_dir() and not _is_repository(Path(repo)):
         return _of_folder(folder)
-    address = parse(repo)
     cache = Path(options["cache"]) if options["cache"] else None
     try:
         opened = open_repository(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from gati_gitops.errors import Refused
+from gati_gitops.errors import Misnamed, Refused
 
 Kind = Literal["https", "http", "ssh", "path"]
 
@@ -50,13 +50,16 @@ class Address:
 
 
 def parse(text: str) -> Address:
-    """The address in a user's words; Refused, with the forms that work, for any other."""
+    """The address in a user's words. Others are Misnamed, with the forms that work.
+
+    Refused is what we understand, and what would run a program, lose commits or show a secret.
+    """
     if not text:
-        raise Refused("the repository's address is empty", remedy=_FORMS)
+        raise Misnamed("the repository's address is empty", remedy=_FORMS)
     if text.startswith("-"):
-        raise Refused("a repository's address cannot begin with a dash", remedy=_FORMS)
+        raise Misnamed("a repository's address cannot begin with a dash", remedy=_FORMS)
     if any(ord(sign) < 32 or ord(sign) == 127 for sign in text):
-        raise Refused("there is a control character in the repository's address", remedy=_FORMS)
+        raise Misnamed("there is a control character in the repository's address", remedy=_FORMS)
     if _SCHEME.match(text):
         return _url(text)
     if _HELPER.match(text):
@@ -83,19 +86,19 @@ def _url(text: str) -> Address:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port or 0
     except ValueError:
-        raise Refused("the repository's address is no URL", remedy=_FORMS) from None
+        raise Misnamed("the repository's address is no URL", remedy=_FORMS) from None
     scheme = parts.scheme.lower()
     if scheme == "file":
         raise Refused("file:// is not taken for a repository", remedy="give the path itself")
     if scheme not in ("https", "http", "ssh"):
-        raise Refused(f"{scheme}:// is not taken for a repository", remedy=_FORMS)
+        raise Misnamed(f"{scheme}:// is not taken for a repository", remedy=_FORMS)
     if parts.password is not None:
         remedy = _TOKENS if scheme != "ssh" else "leave it out, and set GATI_SSH_KEY"
         raise Refused("there is a password in the repository's address", remedy=remedy)
     if parts.query or parts.fragment or " " in text or "\\" in text:
-        raise Refused("the repository's address has more in it than a path", remedy=_FORMS)
+        raise Misnamed("the repository's address has more in it than a path", remedy=_FORMS)
     if not host or not _HOST.fullmatch(host) or not parts.path.strip("/"):
-        raise Refused("the repository's address names no host, or no path on it", remedy=_FORMS)
+        raise Misnamed("the repository's address names no host, or no path on it", remedy=_FORMS)
     if scheme == "ssh":
         return _ssh(parts, host, port)
     if parts.username is not None:  # Often a token in disguise, so it is not even shown.
@@ -111,9 +114,9 @@ def _url(text: str) -> Address:
 def _ssh(parts: SplitResult, host: str, port: int) -> Address:
     user = parts.username or "git"
     if not _USER.fullmatch(user):
-        raise Refused("the user name in the repository's address is malformed", remedy=_FORMS)
+        raise Misnamed("the user name in the repository's address is malformed", remedy=_FORMS)
     if parts.path.startswith("/-"):
-        raise Refused("the path in the repository's address begins with a dash", remedy=_FORMS)
+        raise Misnamed("the path in the repository's address begins with a dash", remedy=_FORMS)
     url = f"ssh://{user}@{_bracketed(host)}{f':{port}' if port else ''}{parts.path}"
     return Address("ssh", url, url, host, port or 22, user)
 
@@ -121,9 +124,9 @@ def _ssh(parts: SplitResult, host: str, port: int) -> Address:
 def _scp(found: re.Match[str]) -> Address:
     user, host, path = found["user"] or "git", found["host"].strip("[]"), found["path"]
     if not _USER.fullmatch(user) or not _HOST.fullmatch(host):
-        raise Refused("the repository's address names no host", remedy=_FORMS)
+        raise Misnamed("the repository's address names no host", remedy=_FORMS)
     if not path.strip("/") or path.startswith("-") or "\\" in path or " " in path:
-        raise Refused("the repository's address names no path on its host", remedy=_FORMS)
+        raise Misnamed("the repository's address names no path on its host", remedy=_FORMS)
     text = f"{user}@{_bracketed(host)}:{path}"
     return Address("ssh", text, text, host, 22, user)
 

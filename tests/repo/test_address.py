@@ -2,7 +2,8 @@
 
 import pytest
 
-from gati_gitops.errors import Refused
+from gati_gitops.cli.main import run
+from gati_gitops.errors import Misnamed, Refused
 from gati_gitops.repo.address import parse
 
 
@@ -52,16 +53,10 @@ def test_a_folder_in_my_home(monkeypatch):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("", "empty"),
-        ("-u./x", "dash"),
-        ("--upload-pack=touch /tmp/x", "dash"),
         ("ext::sh -c touch% /tmp/x", "run a program"),
         ("fd::17/foo", "run a program"),
         ("file:///srv/a", "file://"),
         ("FILE:///srv/a", "file://"),
-        ("git://example.test/a", "git://"),
-        ("ftp://example.test/a", "ftp://"),
-        ("git+ssh://example.test/a", r"git\+ssh://"),
         ("http://example.test/a", "in the clear"),
         ("http://127.0.0.1.example.test/a", "in the clear"),
         ("http://localhost.example.test/a", "in the clear"),
@@ -69,6 +64,23 @@ def test_a_folder_in_my_home(monkeypatch):
         ("https://:HUNTER2@example.test/a", "password"),
         ("https://HUNTER2@example.test/a", "user name"),
         ("ssh://git:HUNTER2@example.test/a", "password"),
+    ],
+)
+def test_what_is_refused(text, words):
+    with pytest.raises(Refused, match=words) as refused:
+        parse(text)
+    _said(refused.value, 5)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "empty"),
+        ("-u./x", "dash"),
+        ("--upload-pack=touch /tmp/x", "dash"),
+        ("git://example.test/a", "git://"),
+        ("ftp://example.test/a", "ftp://"),
+        ("git+ssh://example.test/a", r"git\+ssh://"),
         ("https://example.test/a?token=HUNTER2", "more in it"),
         ("https://example.test/a#HUNTER2", "more in it"),
         ("https://example.test", "no path"),
@@ -90,12 +102,34 @@ def test_a_folder_in_my_home(monkeypatch):
         ("https://example.test/a\\b", "more in it"),
     ],
 )
-def test_what_is_refused(text, words):
-    with pytest.raises(Refused, match=words) as refused:
+def test_what_is_no_address(text, words):
+    with pytest.raises(Misnamed, match=words) as misnamed:
         parse(text)
-    assert refused.value.exit_code == 5
-    assert refused.value.remedy
-    assert "HUNTER2" not in f"{refused.value.message}{refused.value.remedy}"
+    _said(misnamed.value, 2)
+
+
+def _said(error, code):
+    assert error.exit_code == code
+    assert error.remedy
+    assert "HUNTER2" not in f"{error.message}{error.remedy}"
+
+
+@pytest.mark.parametrize("repo", ["", "ftp://x/y"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["status"],
+        ["drift"],
+        ["hold", "a/b", "--reason", "x"],
+        ["rollback", "a/b", "--env", "prod", "--reason", "x", "--break-glass"],
+    ],
+    ids=lambda verb: verb[0],
+)
+def test_every_verb_calls_that_wrong_usage(verb, repo, capsys, tmp_path, monkeypatch):
+    (tmp_path / "overlays").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run([*verb, "--repo", repo]) == 2
+    assert "https://HOST/PATH" in capsys.readouterr().err
 
 
 def test_an_odd_user_is_not_shown():
