@@ -36,6 +36,27 @@ def cluster_options(command: Any) -> Any:
     return command
 
 
+def prometheus_of(texts: Iterable[str]) -> dict[str, str]:
+    """Addresses of metrics by cluster, as ``--prometheus`` says them."""
+    found: dict[str, str] = {}
+    for text in texts:
+        cluster, equals, url = text.partition("=")
+        if not (equals and cluster) or not url.startswith(("http://", "https://")):
+            raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
+        found[cluster] = url
+    return found
+
+
+def only_of(prometheus: Iterable[str], clusters: Iterable[str]) -> None:
+    """A usage error for metrics of a cluster that is not looked at."""
+    known = sorted(set(clusters))
+    for name in prometheus:
+        if name not in known:
+            raise click.UsageError(
+                f"--prometheus names {name}, which is not looked at; {', '.join(known)} will be"
+            )
+
+
 def accesses(
     clusters: Iterable[str],
     kubeconfig: str | None,

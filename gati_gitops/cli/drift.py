@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gati_gitops.cli.clusters import accesses, cluster_options
+from gati_gitops.cli.clusters import accesses, cluster_options, only_of, prometheus_of
 from gati_gitops.cli.common import wants_colour
 from gati_gitops.cli.deciding import root_option
 from gati_gitops.cli.repository import author_option, opened, repository_options
@@ -132,7 +132,8 @@ def command(
         keys = [found.find(name) for name in dict.fromkeys(unit)] or None
         here = [at for at in chosen if keys is None or any(at in found.units[k] for k in keys)]
         compiled = Output(before)
-        measured = _Measured(dict(_pair(text) for text in prometheus), not no_traffic)
+        measured = _Measured(prometheus_of(prometheus), not no_traffic)
+        only_of(measured.prometheus, (name for _, name in here))
         reached = _Reached(kubeconfig, contexts, git_only, replay, record)
         sights = _sights(stack, compiled, here, reached, measured)
         plans = edited_plans(tip, where, repository.deepen)
@@ -178,13 +179,6 @@ class _Measured:
 
     prometheus: dict[str, str]
     wanted: bool
-
-
-def _pair(text: str) -> tuple[str, str]:
-    cluster, equals, url = text.partition("=")
-    if not equals or not cluster:
-        raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
-    return cluster, url
 
 
 def _sights(

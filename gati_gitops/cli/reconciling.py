@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from gati_gitops.cli.clusters import accesses
+from gati_gitops.cli.clusters import accesses, only_of, prometheus_of
 from gati_gitops.cli.common import wants_colour
 from gati_gitops.cli.repository import wants_progress
 from gati_gitops.errors import GatiError, Outside, Refused
@@ -124,7 +124,7 @@ class Asked:
             _seconds("--interval", given["interval"]),
             _seconds("--deadline", given["deadline"]),
             given["clocks"] or "",
-            dict(_pair(text) for text in given["prometheus"]),
+            prometheus_of(given["prometheus"]),
             Path(given["record"]) if given["record"] else None,
             Path(given["replay"]) if given["replay"] else None,
             given["owner"] or _installed(given),
@@ -176,13 +176,6 @@ def _seconds(option: str, text: str) -> float:
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
-    cluster, equals, url = text.partition("=")
-    if not equals or not url.startswith(("http://", "https://")):
-        raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
-    return cluster, url
-
-
 # -- what the job is made of -----------------------------------------------------------------------
 
 
@@ -203,10 +196,8 @@ def sources_of(repository: Repository, asked: Asked, given: Mapping[str, Any]) -
         keys = [found.find(name) for name in asked.narrowing.units]
         chosen = [at for at in chosen if any(at in found.units[key] for key in keys)]
     others = hubs(Output(before), chosen)
-    for name in asked.prometheus:
-        if name not in {cluster for _, cluster in chosen}:
-            raise click.UsageError(f"--prometheus names {name}, which is not looked at")
     own = {cluster for _, cluster in chosen}
+    only_of(asked.prometheus, own)
     reached = accesses(own, given["kubeconfig"], given["contexts"], others)
     hubs_only = {name for name in reached if name not in own}
     return Sources(reached, os.environ, prometheus=asked.prometheus, hubs=hubs_only)

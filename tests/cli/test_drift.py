@@ -49,3 +49,21 @@ def test_a_recording_that_is_none_is_wrong_usage(shop, tmp_path, capsys, verb, t
     error, remedy = capsys.readouterr().err.splitlines()
     assert error.count(str(path)) == 1
     assert remedy.startswith("  ") and "record" in remedy
+
+
+@pytest.mark.parametrize(
+    "said,words",
+    [
+        ("usa=http://127.0.0.1:9", "--prometheus names usa, which is not looked at; eu will be"),
+        ("us=http://127.0.0.1:9", "--prometheus names us, which is not looked at"),
+        ("eu", "CLUSTER=URL"),
+        ("eu=127.0.0.1:9", "CLUSTER=URL"),
+        ("=http://127.0.0.1:9", "CLUSTER=URL"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["drift", "reconcile"])
+def test_metrics_are_of_a_cluster_that_is_looked_at(shop, tmp_path, capsys, verb, said, words):
+    dry = ["--dry-run"] * (verb == "reconcile")
+    asked = [verb, "--repo", str(shop.output), "--cluster", "eu", "--prometheus", said, *dry]
+    assert run([*asked, "--kubeconfig", str(tmp_path / "none")]) == 2
+    assert words in capsys.readouterr().err
