@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gati_gitops.output import Output
     from gati_gitops.publish.places import Places
     from gati_gitops.repo.repository import Tip
+    from gati_gitops.spec.sync import Sync
 
 EXIT_REFUSED = 5
 
@@ -53,7 +54,7 @@ def say_how(
             contexts,
             script=options["format"] == "sh",
         )
-        made = [_procedure(output, at, key, version, options["reason"], named) for at in chosen]
+        made = [_procedure(output, at, key, version, options, named) for at in chosen]
     say(made, read, options["format"])
     return EXIT_REFUSED if any(one.refused for one in made) else 0
 
@@ -63,7 +64,7 @@ def _procedure(
     at: tuple[str, str],
     key: tuple[str, str],
     version: str,
-    reason: str,
+    options: dict[str, Any],
     contexts: dict[str, str],
 ) -> Procedure:
     from gati_gitops.compiler.stored import stored_policy
@@ -83,12 +84,36 @@ def _procedure(
         target,
         Contexts(contexts.get(cluster, ""), contexts.get(hub, "")),
         hub,
+        _git(options, target.sync if target is not None else None),
     )
     try:
-        return break_glass(stored, setting, version, reason)
+        return break_glass(stored, setting, version, options["reason"])
     except Refused as error:
         kind = type(error) if isinstance(error, NoVersion) else Refused
         raise kind(f"{env} on {cluster}: {error.message}", remedy=error.remedy) from error
+
+
+def _git(options: dict[str, Any], sync: Sync | None) -> tuple[str, ...]:
+    """How our verbs find the repository when it is back.
+
+    What is read from this machine may be a copy, and a decision in a copy moves nothing: then it is
+    the repository that the engine syncs.
+    """
+    from gati_gitops.repo.address import parse
+
+    address = parse(options["repo"])
+    folder = not address.is_remote and not _is_repository(Path(options["repo"]))
+    branch = options["branch"]
+    if address.is_remote:
+        found = str(address)
+    elif sync is not None:
+        found = sync.repository
+        branch = branch or (sync.branch if sync.branch != "main" else "")
+    else:
+        found = "URL" if folder else address.url
+    root = options["root"] if not folder else ""
+    named = (("--repo", found), ("--branch", branch), ("--root", root))
+    return tuple(word for name, value in named if value for word in (name, value))
 
 
 def _contexts(

@@ -17,9 +17,11 @@ from gati_gitops.ledger.model import Phase
 from gati_gitops.observe.live_routes import live_route
 from gati_gitops.output import Output
 from gati_gitops.tree import MemorySnapshot
+from tests.cli.typed import WITHIN, understood
 from tests.drift.kit import content, published, sync
+from tests.drift.kit import shop as shop_specs
 from tests.e2e.processes import until
-from tests.publish.kit import git
+from tests.publish.kit import World, git
 from tests.servers.places import WEB_ENVIRON
 from tests.tools import engine
 
@@ -380,6 +382,64 @@ class TestWords:
         before = world.tip()
         assert asked(world, "shop/cart", "--cluster", "eu") == 0
         assert world.tip() == before
+
+
+class TestOurOwnCommands:
+    """What is printed for later is whole: who copies it is understood."""
+
+    @pytest.fixture(autouse=True)
+    def bare(self, monkeypatch):
+        monkeypatch.delenv("GATI_REPO", raising=False)
+
+    @pytest.mark.parametrize("format", ["text", "sh", "json"])
+    def test_of_handing_back(self, two, format, capsys):
+        assert asked(two, "shop/cart", "--cluster", "eu", "--format", format) == 0
+        commands = {text.split()[1]: text for text in WITHIN.findall(capsys.readouterr().out)}
+        assert set(commands) == {"status", "release"}
+        for command in commands.values():
+            found = understood(command)
+            assert found["repo"] == "https://git.example.com/acme/deploy.git"
+            assert (found["env"], found["cluster"]) == (("prod",), ("eu",))
+        assert understood(commands["status"])["unit"] == ("shop/cart",)
+        assert understood(commands["release"])["reason"] == "break-glass is over"
+
+    @pytest.mark.parametrize("version", [[], ["v1"]])
+    def test_of_going_back_within_a_version(self, tmp_path, capsys, version):
+        world = published(tmp_path / "world", rollout={"strategy": "canary"})
+        specs = (world.specs / "users.yaml").read_text()
+        world.release({"users.yaml": specs.replace('"port"', '"env": {"A": "2"}, "port"')})
+        assert asked(world, "shop/users", *version, "--cluster", "eu", "--branch", "main") == 0
+        (command,) = WITHIN.findall(capsys.readouterr().out)
+        found = understood(command)
+        assert (found["unit"], found["version"]) == ("shop/users", (version or [None])[0])
+        assert found["reason"] == 'v2 "loses" items; $(rm -rf /)'
+        assert found["branch"] == "main"
+
+    def test_of_a_server(self, git_server, capsys):
+        url, _ = git_server
+        options = ["shop/cart", "--repo", url, "--env", "prod", "--cluster", "eu"]
+        assert run(["rollback", *options, "--reason", "x", "--break-glass"]) == 0
+        commands = WITHIN.findall(capsys.readouterr().out)
+        assert commands and all(understood(text)["repo"] == url for text in commands)
+
+    @pytest.mark.parametrize("folder", [False, True])
+    def test_where_no_engine_is_known(self, tmp_path, capsys, folder):
+        """A repository is named by where it is, and what is only a folder cannot be."""
+        settings = json.loads(shop_specs()["gati.yaml"])
+        del settings["spec"]["sync"]
+        for cluster in settings["spec"]["environments"]["prod"]["clusters"].values():
+            cluster.pop("sync", None)
+        world = World(tmp_path)
+        world.release({**shop_specs(), "gati.yaml": json.dumps(settings)})
+        expected = str(world.output)
+        if folder:
+            for path, data in world.tree().items():
+                (tmp_path / "folder" / path).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / "folder" / path).write_bytes(data)
+            world.output, expected = tmp_path / "folder", "URL"
+        assert asked(world, "shop/cart", "--cluster", "eu") == 0
+        commands = WITHIN.findall(capsys.readouterr().out)
+        assert commands and all(understood(text)["repo"] == expected for text in commands)
 
 
 class TestParked:

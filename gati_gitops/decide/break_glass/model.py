@@ -12,7 +12,7 @@ from gati_gitops.decide.drift.owners import BREAK_GLASS_MANAGER
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One call of kubectl."""
+    """One call of kubectl, or of ourselves."""
 
     arguments: tuple[str, ...]
     why: str = ""

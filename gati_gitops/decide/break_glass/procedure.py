@@ -25,6 +25,7 @@ from gati_gitops.plan.model import PlannedVersion
 from gati_gitops.report.clean import safe
 
 _LONGEST = 400
+_OVER = "break-glass is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Setting:
     contexts: Contexts = field(default_factory=Contexts)
     hub: str = ""
     """The cluster that the engine lives on, if it is another one."""
+    git: tuple[str, ...] = ("--repo", "URL")
+    """Options by which our own verbs find the repository when it is back."""
 
 
 def break_glass(stored: Stored, setting: Setting, version: str, reason: str) -> Procedure:
@@ -134,9 +137,10 @@ class _Glass:
         )
         check = Stage("check", "See that it has", (_wait(here, version),))
         root = self._root
+        again = self._ours("rollback", self.version, reason=self.reason)
         said = (
-            "Nothing of this is absorbed: when Git is back, run"
-            f" `gati-gitops rollback {self.stored.plan.unit}` first, and then start the engine."
+            f"Nothing of this is absorbed: when Git is back, run `{again}` first, and then start"
+            " the engine."
         )
         back = Stage("hand back", "When Git is back", self._resume(root), (said,))
         stages = [*self._stop(), Stage("move", f"Go back within {entry.id}", (undo,)), check, back]
@@ -234,16 +238,14 @@ class _Glass:
         )
 
     def _hand_back(self, found: list[Patch]) -> Stage:
-        plan = self.stored.plan
-        options = f"--env {plan.environment} --cluster {plan.cluster}"
         wait = (
-            f"Wait until a pass has absorbed it: `gati-gitops status --unit {plan.unit} {options}`"
+            f"Wait until a pass has absorbed it: `{self._ours('status')}`"
             f" says that it is held, {HELD}{self.reason}"
         )
         notes = (
             wait,
             "Who starts the engine before that gets the old split back.",
-            f"The unit stays held until `gati-gitops release {plan.unit}`.",
+            f"The unit stays held until `{self._ours('release', reason=_OVER)}`.",
         )
         commands = [
             self._of(patch).annotate(
@@ -263,6 +265,15 @@ class _Glass:
         if target is None or root is None:
             return ()
         return engines.resume(target, root, self._there(target))
+
+    def _ours(self, verb: str, version: str = "", reason: str = "") -> Command:
+        """A command of our own about the unit, with all that it wants: people copy it."""
+        plan = self.stored.plan
+        unit = ("--unit", str(plan.unit)) if verb == "status" else (str(plan.unit),)
+        where = ("--env", plan.environment, "--cluster", plan.cluster)
+        why = ("--reason", reason) if reason else ()
+        said = (*unit, *((version,) if version else ()), *self.setting.git, *where, *why)
+        return Command((verb, *said), program="gati-gitops")
 
     # -- where -------------------------------------------------------------------------------------
 
