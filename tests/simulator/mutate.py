@@ -1,8 +1,13 @@
-"""Guards removed one at a time, in many schedules each, until somebody misses them."""
+"""Guards removed one at a time, in many schedules each, until somebody misses them.
+
+The first schedule in which each is missed is kept beside this, so that a test can play just those.
+"""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+from pathlib import Path
 
 from gati_gitops.decide.decide import decide
 from tests.simulator.crowd import prepare
@@ -11,6 +16,10 @@ from tests.simulator.schedule import run, story_of
 
 ENOUGH = 40_000
 """Schedules in which a missing guard must show."""
+
+
+MISSED = Path(__file__).with_name("missed.json")
+"""By guard: the schedule of the default seed in which it is missed."""
 
 
 def first_caught(seed, names, stories=COMING | LEAVING, most=ENOUGH):
@@ -34,16 +43,20 @@ def _one(task):
     return mutant, after, harm
 
 
-def mutations(seed, processes, most=ENOUGH) -> int:
+def mutations(seed, processes, most=ENOUGH, *, write=False) -> int:
     """Remove each guard in turn, and say how soon that is seen."""
     tasks = [(seed, name, most) for name in mutants()]
     missed = 0
+    first: dict[str, int] = {}
     print(f"{'without':28} {'seen after':>12}  harm")
     with multiprocessing.get_context("fork").Pool(processes, prepare) as pool:
         for mutant, after, (kind, text) in pool.imap(_one, tasks, chunksize=1):
             missed += not after
+            first[mutant.name] = after - 1
             seen = f"{after:,}" if after else "never"
             behind = f" (behind {', '.join(mutant.behind)})" if mutant.behind else ""
             print(f"{mutant.name:28} {seen:>12}  {kind}: {text}{behind}", flush=True)
+    if write and not missed:
+        MISSED.write_text(json.dumps(first, indent=2, sort_keys=True) + "\n")
     print(f"{len(tasks) - missed} of {len(tasks)} guards are missed when they are gone")
     return 1 if missed else 0

@@ -145,6 +145,10 @@ class Setup:
     def blinded(self, at):
         return {kind for kind, start, end in self.blind if start <= at < end}
 
+    def tells_route(self, at):
+        """Whether the API server shows the route."""
+        return not {"api error", "route missing"} & self.blinded(at)
+
     def newest(self, at):
         """Up to when the metric server tells: it may be late, or have stopped and answer as if nothing was."""
         told = at

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from gati_gitops.decide.decide import decide
 from tests.simulator.crowd import all_of, some
-from tests.simulator.guards import COMING
-from tests.simulator.mutate import first_caught
+from tests.simulator.guards import COMING, mutants, without
+from tests.simulator.mutate import MISSED, first_caught
 from tests.simulator.naive import NAIVE
 from tests.simulator.report import FAMILIES, families, passed, report
 from tests.simulator.rules import OURS, rules_named
@@ -59,11 +62,22 @@ def test_the_sum_does_not_depend_on_how_it_is_shared_out(ours):
     assert all_of(SEED, SCHEDULES, OURS, 2, quiet=True) == ours
 
 
-@pytest.mark.parametrize("guard", ["pods_are_missing", "engine_does_not_sync"])
+@pytest.mark.parametrize("guard", mutants())
 def test_a_guard_that_is_gone_is_missed(guard):
-    after, harm = first_caught(SEED, [guard], COMING, 2000)
-    assert after, "nobody misses it"
-    assert harm
+    """In a schedule that is known for it, where those before it do no harm by their absence."""
+    behind = mutants()[guard].behind
+    again = "the world has changed: python -m tests.simulator --mutate --write"
+    number = json.loads(MISSED.read_text()).get(guard)
+    assert number is not None, again
+    with without(guard, *behind):
+        assert run(1, number, decide).unsafe, again
+    with without(*behind):
+        assert not run(1, number, decide).unsafe
+
+
+def test_a_guard_that_is_gone_is_found_by_looking():
+    after, harm = first_caught(SEED, ["pods_are_missing"], COMING, 2000)
+    assert after and harm, "nobody misses it"
 
 
 def test_every_kind_of_fault_happens(ours):
