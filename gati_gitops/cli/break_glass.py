@@ -175,8 +175,13 @@ def _read(stack: ExitStack, options: dict[str, Any]) -> Read:
         )
         return _of_tip(stack.enter_context(opened).tip(), root, str(address))
     except Outside as error:
-        if cache is None or not address.is_remote:
+        if not address.is_remote:
             raise
+        if cache is None:
+            more = "or give a clone on this machine as --repo, or what was kept as --cache"
+            raise Outside(
+                error.message, remedy="; ".join(filter(None, (error.remedy, more)))
+            ) from None
         from gati_gitops.repo.kept import kept_tip
 
         kept = kept_tip(address, cache, options["branch"])

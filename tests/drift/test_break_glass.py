@@ -530,6 +530,16 @@ class TestReading:
         assert run(["rollback", *options, "--reason", "x", "--break-glass"]) == 4
         assert "give a clone on this machine as --repo" in capsys.readouterr().err
 
+    def test_without_a_cache_it_says_so_too(self, git_server, capsys, monkeypatch):
+        url, stop = git_server
+        stop()
+        monkeypatch.delenv("GATI_CACHE", raising=False)
+        options = ["shop/cart", "--repo", url, "--env", "prod", "--reason", "x", "--break-glass"]
+        assert run(["rollback", *options]) == 4
+        said = capsys.readouterr().err
+        assert "check the address and the network" in said
+        assert "or give a clone on this machine as --repo, or what was kept as --cache" in said
+
 
 @pytest.fixture
 def git_server(web, proxy, repositories, names, tmp_path, monkeypatch):
