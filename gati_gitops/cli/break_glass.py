@@ -157,6 +157,7 @@ def _read(stack: ExitStack, options: dict[str, Any]) -> Read:
     from gati_gitops.repo.address import parse
     from gati_gitops.repo.credentials import credentials
     from gati_gitops.repo.exchange import Timeouts
+    from gati_gitops.repo.failures import NoRepository
     from gati_gitops.repo.repository import open_repository
 
     repo, root = options["repo"], options["root"]
@@ -175,6 +176,9 @@ def _read(stack: ExitStack, options: dict[str, Any]) -> Read:
         )
         return _of_tip(stack.enter_context(opened).tip(), root, str(address))
     except Outside as error:
+        if isinstance(error, NoRepository):
+            remedy = "give a clone, or a folder that holds a compiled output"
+            raise Outside(error.message, remedy=remedy) from None
         if not address.is_remote:
             raise
         if cache is None:

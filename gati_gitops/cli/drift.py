@@ -15,6 +15,7 @@ from gati_gitops.cli.clusters import accesses, cluster_options, only_of, prometh
 from gati_gitops.cli.common import wants_colour
 from gati_gitops.cli.deciding import root_option
 from gati_gitops.cli.repository import author_option, opened, repository_options
+from gati_gitops.errors import Outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -235,5 +236,11 @@ def _write(report: Report, format: str, output: str) -> None:
     else:
         from pathlib import Path
 
-        Path(output).write_text(text, encoding="utf-8")
+        try:
+            Path(output).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise Outside(
+                f"cannot write {output}: {error.strerror}",
+                remedy="give --output a file in a folder that is there and can be written",
+            ) from None
     click.echo(f"{summary(report)}, at {report.commit[:12]} of {report.branch}", err=True)

@@ -124,7 +124,7 @@ def command(
         allowed=Allowed(allow_removals, frozenset(deletes)),
         trust=trust_of(own) if own is not None and require_signed else None,
     )
-    with opened(repo, branch, cache) as repository:
+    with opened(repo, branch, cache, fresh=True) as repository:
         forge = once(lambda: forge_for(repository.address.url, os.environ))
         describe = Describing(repository.branch)
         done = publish(request, repository, hand, forge, describe, dry_run=dry_run)

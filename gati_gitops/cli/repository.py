@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gati_gitops.cli.common import wants_colour
+from gati_gitops.errors import Outside
 
 if TYPE_CHECKING:
     from gati_gitops.repo.commit import Signature
@@ -72,23 +73,33 @@ author_option = click.option(
 )
 
 
+EXISTING = "give the repository that holds the compiled output: where publish has committed it"
+
+
 @contextmanager
-def opened(repo: str, branch: str | None, cache: str | None) -> Iterator[Repository]:
-    """The repository that the options name."""
+def opened(
+    repo: str, branch: str | None, cache: str | None, *, fresh: bool = False
+) -> Iterator[Repository]:
+    """The repository that the options name. ``fresh``: an empty one will do, too."""
     from pathlib import Path
 
     from gati_gitops.repo.address import parse
     from gati_gitops.repo.credentials import credentials
+    from gati_gitops.repo.failures import NoRepository
     from gati_gitops.repo.repository import open_repository
 
     address = parse(repo)
-    with open_repository(
-        address,
-        branch=branch,
-        credentials=credentials(address, os.environ),
-        cache=Path(cache) if cache else None,
-        progress=_progress if wants_progress() else None,
-    ) as repository:
+    try:
+        found = open_repository(
+            address,
+            branch=branch,
+            credentials=credentials(address, os.environ),
+            cache=Path(cache) if cache else None,
+            progress=_progress if wants_progress() else None,
+        )
+    except NoRepository as error:
+        raise error if fresh else Outside(error.message, remedy=EXISTING) from None
+    with found as repository:
         yield repository
 
 

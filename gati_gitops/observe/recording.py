@@ -69,7 +69,7 @@ class Recorder:
             finally:
                 os.close(file)
         except OSError as error:
-            raise Outside(f"can't record to {self._path}: {error.strerror}") from None
+            raise _unwritten(self._path, error) from None
 
     def over(
         self, cluster: str, live: LiveSource, metrics: MetricsSource
@@ -112,7 +112,14 @@ def _begin(path: Path) -> None:
     except OSError as error:
         with suppress(OSError):
             fresh.unlink()
-        raise Outside(f"can't record to {path}: {error.strerror}") from None
+        raise _unwritten(path, error) from None
+
+
+def _unwritten(path: Path, error: OSError) -> Outside:
+    return Outside(
+        f"can't record to {path}: {error.strerror}",
+        remedy="give --record a file in a folder that is there, can be written and has room",
+    )
 
 
 def _mend(path: Path) -> None:

@@ -44,6 +44,10 @@ class Rejected(Outside):
     """The server said no, in words of its own; asking again would change nothing."""
 
 
+class NoRepository(Outside):
+    """There is none at a path; the remedy is for who begins one."""
+
+
 class Lost(Outside):
     """Somebody else moved the branch first. Whoever writes starts again on the new tip."""
 

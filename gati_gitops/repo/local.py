@@ -16,7 +16,7 @@ from pygit2.enums import ReferenceType, RepositoryOpenFlag
 
 from gati_gitops.errors import Outside, Refused
 from gati_gitops.repo.address import Address
-from gati_gitops.repo.failures import Lost
+from gati_gitops.repo.failures import Lost, NoRepository
 from gati_gitops.repo.heads import HEADS, Heads, Move
 from gati_gitops.repo.steps import step
 from gati_gitops.repo.worktree import WorkTree
@@ -129,8 +129,9 @@ def _open(address: Address) -> pygit2.Repository:
                 remedy=f"`git config --global --add safe.directory {address.url}` says that you do",
             ) from None
         what = "is no Git repository" if Path(address.url).exists() else "is not there"
-        remedy = f"`git init --bare {address.url}` makes an empty one"
         if around := pygit2.discover_repository(address.url):
             top = pygit2.Repository(around).workdir or around
             remedy = f"it is a folder of the repository {Path(top)}: give that"
-        raise Outside(f"{address} {what}", remedy=remedy) from None
+            raise Outside(f"{address} {what}", remedy=remedy) from None
+        remedy = f"`git init --bare {address.url}` makes an empty one"
+        raise NoRepository(f"{address} {what}", remedy=remedy) from None
