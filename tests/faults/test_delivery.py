@@ -4,8 +4,6 @@ What is decided on them is in test_delivery_decisions.py; here is what the look 
 and that nothing which could not be seen is ever taken for nothing.
 """
 
-import json
-
 import pytest
 
 from gati_gitops.decide.around import Around
@@ -491,10 +489,3 @@ def test_K18_a_cluster_that_is_out_of_reach_is_unknown_and_the_others_are_not(wo
     assert isinstance(looks[0], Missing) and "could not" in looks[0].why
     never_acts(world, looks[0])
     assert seen(looks[1]).route.weights == {V1: 90, V2: 10}
-
-
-def test_the_numbers_of_the_list_are_here():
-    """What the others have is beside this file; together they are all of them."""
-    here = {name[5:8] for name in globals() if name.startswith("test_K")}
-    wanted = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 18}
-    assert here == {f"K{number:02}" for number in wanted}, json.dumps(sorted(here))

@@ -12,6 +12,7 @@ from gati_gitops.decide.decide import decide
 from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute, Missing, Pod
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
+from gati_gitops.plan.model import Scaling
 from tests.decide.worlds import (
     START,
     World,
@@ -141,6 +142,16 @@ def test_K11_a_stable_version_that_lost_a_pod_gets_it_back_first():
     assert world.say("v1", ready=2).look().verdict is Verdict.ROLLBACK
 
 
+def test_K11_a_stable_version_that_sleeps_gets_its_pods_before_the_traffic():
+    world = advancing()
+    scaling = Scaling("keda", min=0, max=3)
+    versions = tuple(replace(v, scaling=scaling) for v in world.place.plan.versions)
+    world.place = replace(world.place, plan=replace(world.place.plan, versions=versions))
+    made = world.say("v2", failing=0.5).say("v1", pods=0).passes(300)
+    assert (made.verdict, made.move.version) == (Verdict.PREPARE, "v1")
+    assert made.move.room >= 1, "pods, and no weight yet"
+
+
 def test_K12_a_pod_that_does_not_end_is_live():
     world = leaving()
     pods = world.workload(world.ledger.entries[0]).pods
@@ -233,7 +244,7 @@ def test_K20_a_decision_that_was_paused_too_long_is_stale():
     assert late.move is None and "old" in late.reason
 
 
-def test_K21_what_is_rejected_on_a_sibling_by_another_job_holds_here():
+def test_what_is_rejected_on_a_sibling_by_another_job_holds_here():
     world = advancing()
     world.around = Around(judged={("v2", "d-v2"): "prod/west"})
     assert world.look().verdict is Verdict.HOLD
