@@ -98,6 +98,13 @@ def test_K06_synced_with_an_old_object_is_not_synced():
     assert "the cluster's route says" in stands(world).reason
 
 
+def test_K06_synced_with_pods_of_an_older_commit_is_not_synced():
+    world = advancing(10)
+    world.bend = with_workload("v2", release="v2-older")
+    made = stands(world)
+    assert "it runs v2-older, the ledger has v2-d-v2" in str(made)
+
+
 def test_K07_a_number_that_somebody_else_holds_is_not_fought_over():
     """Two owners of one number: nothing is decided on it, and no step is undone by it."""
     world = advancing()
