@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gati_gitops import __version__
 from gati_gitops.compiler.added import collisions, unpermitted
+from gati_gitops.compiler.lost import refuse_lost
 from gati_gitops.compiler.owned import owned
 from gati_gitops.compiler.run import Narrowed, Placed, Run
 from gati_gitops.compiler.write import write
@@ -62,6 +63,10 @@ def compile_specs(
     narrowed = narrowed or Narrowed()
     if not upgrade:
         _check_compiler(output, specs, source, narrowed)
+    for env, settings in specs.project.spec.environments.items():
+        for cluster in settings.clusters:
+            if narrowed.has(env, cluster):
+                refuse_lost(output, env, cluster, compiled=True)
     run = Run(
         specs, linked, output, source, narrowed, problems, templates_of(specs), taken_back or {}
     )

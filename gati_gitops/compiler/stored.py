@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gati_gitops.compiler.job import kept
+from gati_gitops.compiler.lost import refuse_lost
 from gati_gitops.emit.engines import FLUX_SYSTEM, sync_files
 from gati_gitops.emit.engines.target import RECORD, recorded_target
 from gati_gitops.emit.layout import (
@@ -155,7 +156,11 @@ def _ledger(stored: Stored) -> Ledger:
 
 
 def around(output: Output, env: str, cluster: str, gone: set[UnitKey]) -> Changes:
-    """Kustomizations, namespaces and engine objects of a cluster that has lost units."""
+    """Kustomizations, namespaces and engine objects of a cluster without units that have gone.
+
+    Raises Refused where a unit is named and lost: it must not fall out of what is synced.
+    """
+    refuse_lost(output, env, cluster)
     root, home = f"overlays/{env}/{cluster}", f"clusters/{cluster}"
     settings = output.settings(env)
     project, file = str(settings.get("project", "")), str(settings.get("file", ""))

@@ -14,6 +14,7 @@ from functools import cache
 from gati_gitops import __version__
 from gati_gitops.compiler import Narrowed, compile_specs
 from gati_gitops.compiler.job import kept
+from gati_gitops.compiler.lost import lost_folders, lost_units
 from gati_gitops.emit.layout import record_group
 from gati_gitops.emit.release import unspoilt
 from gati_gitops.errors import GatiError, Refused
@@ -68,7 +69,7 @@ class _Verifying:
         for env in self._environments():
             mine = read_records(self.output, self.before, env, self.source)
             records[env] = tuple(mine.values())
-            spoilt = list(self._spoilt(env))
+            spoilt = [*self._lost(env), *self._spoilt(env)]
             for difference in spoilt or self._environment(env, mine):
                 found.setdefault(difference.path, difference)
         if not records:
@@ -127,6 +128,21 @@ class _Verifying:
             if record_group(specs.project, plan) != group
         )
         return {p: c for p, c in part.changes.items() if not (others and p.startswith(others))}
+
+    def _lost(self, env: str) -> Iterator[Difference]:
+        """Plans that are named and not there: on top of that nothing can be compiled."""
+        for cluster in self._clusters(env):
+            for key in lost_units(self.output, env, cluster):
+                folder = "/".join(("overlays", env, cluster, *key))
+                yield Difference(env, f"{folder}/unit.yaml", "missing")
+            for folder in lost_folders(self.output, env, cluster):
+                yield Difference(env, folder, "missing")
+
+    def _clusters(self, env: str) -> list[str]:
+        """Those that the branch has, with units or without."""
+        root = f"overlays/{env}/"
+        found = (path.removeprefix(root).split("/") for path in self.before.paths(root[:-1]))
+        return sorted({parts[0] for parts in found if len(parts) > 1} - {"sources"})
 
     def _spoilt(self, env: str) -> Iterator[Difference]:
         """Files of release folders that are named and no longer what their name says."""

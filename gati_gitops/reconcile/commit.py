@@ -167,12 +167,13 @@ class _Making:
         """What a batch changes, cut down to what a commit may take away."""
         while batch.decided:
             outcomes, batch = self._outcomes(output, batch)
-            recompiled = recompile(output, outcomes)
-            if not recompiled.changes:
-                return None
             env = batch.environment
-            changed = change_set(env, self.last, recompiled.changes, recompiled.outcomes.values())
             try:
+                recompiled = recompile(output, outcomes)
+                changes = recompiled.changes
+                if not changes:
+                    return None
+                changed = change_set(env, self.last, changes, recompiled.outcomes.values())
                 guard([changed], {env: self._budget(output, env)})
             except Refused as error:
                 batch = self._fewer(batch, error)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
+from gati_gitops.compiler.lost import lost_units
 from gati_gitops.compiler.stored import Where, stored_policy
 from gati_gitops.decide.rules import Rules, rules_from
 from gati_gitops.errors import Refused
@@ -73,6 +74,10 @@ class Scene:
                 else:
                     if stored is not None:
                         here[key] = stored
+            for key in lost_units(self.output, *at):
+                if self.keys is None or key in self.keys:
+                    plan = "/".join(("overlays", *at, *key, "unit.yaml"))
+                    self.broken[(*at, key)] = f"{plan} is not there; drift --fix revert restores it"
             every[at] = here
         return every
 

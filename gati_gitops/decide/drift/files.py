@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from gati_gitops.compiler.job import kept
 from gati_gitops.compiler.stored import Where, around, unit_changes
 from gati_gitops.decide.drift.model import FileDrift, What
 from gati_gitops.emit.release import release_path, unspoilt
@@ -81,6 +82,15 @@ def around_files(output: Output, env: str, cluster: str) -> tuple[FileDrift, ...
 def release_files(output: Output, plans: Iterable[UnitPlan]) -> Mapping[str, FileDrift]:
     """Release folders that are named and no longer what their names say."""
     folders = {release_path(plan.unit, name) for plan in plans for name in plan.releases}
+    return _folders(output, folders)
+
+
+def job_files(output: Output, env: str, cluster: str) -> Iterable[FileDrift]:
+    """The release folder of the job of a cluster, if it is not what its name says."""
+    return _folders(output, kept(output, env, cluster).releases).values()
+
+
+def _folders(output: Output, folders: Iterable[str]) -> dict[str, FileDrift]:
     found = {}
     for folder in sorted(folders):
         files = output.files(folder)

@@ -133,7 +133,8 @@ class PlaceDrift:
     """Of namespaces and of the cluster as a whole."""
     files: tuple[FileDrift, ...] = ()
     unseen: tuple[Missing, ...] = ()
-    notes: tuple[str, ...] = ()
+    refused: str = ""
+    """Why the settings of its environment can't be read."""
 
     @property
     def drifted(self) -> bool:
@@ -165,5 +166,10 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What is certain counts: drift that was seen is drift, whatever else was not."""
+        """What is certain counts: drift that was seen is drift, whatever else was not.
+
+        An environment whose settings can't be read is more than that: nothing moves there.
+        """
+        if any(place.refused for place in self.places):
+            return 5
         return 1 if self.drifted else 4 if self.unseen else 0

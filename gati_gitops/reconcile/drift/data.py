@@ -33,7 +33,9 @@ def report_data(report: Report) -> Data:
 
 
 def _place(place: PlaceDrift) -> Data:
+    refused = {"refused": place.refused} if place.refused else {}
     return {
+        **refused,
         "environment": place.environment,
         "cluster": place.cluster,
         "policy": place.policy,

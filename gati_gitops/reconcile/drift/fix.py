@@ -19,12 +19,14 @@ from gati_gitops.publish.model import Offer, Step
 from gati_gitops.publish.pulls import Pull, Wanted, offer
 from gati_gitops.publish.run import Describe, undone_on
 from gati_gitops.reconcile.drift.following import Following
+from gati_gitops.reconcile.drift.history import History
 from gati_gitops.reconcile.drift.run import Seen
 from gati_gitops.reconcile.places import Narrowing, scene_on
 from gati_gitops.repo.commit import Draft
 from gati_gitops.repo.repository import Repository, Tip
 from gati_gitops.spec.drift import DriftPolicy
 from gati_gitops.spec.publishing import PullRequests
+from gati_gitops.tree import Overlay
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _followed(
     places = {place.drift.environment for place in seen}
     narrowing = Narrowing(tuple(sorted(places)), root=root or ".")
     scene = scene_on(tip, narrowing, lambda at: undone_on(repository, tip, at))
-    following = Following(scene, root, repository.deepen)
+    following = Following(scene, root, History(tip, root, repository.deepen))
     following.adopt_reverts()
     for env in sorted(places):
         mine = [place for place in seen if place.drift.environment == env]
@@ -102,7 +104,7 @@ def _offered(
 ) -> tuple[Pull, ...]:
     before = base.snapshot(root)
     step = item.step
-    output = Output(before)
+    output = Output(Overlay(before, step.changes))  # settings may be what it brings back
     wanted = Wanted(
         # stands where the environment does: no publish closes it
         f"{item.environment}-drift",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gati_gitops.compiler.stored import Where, around, recompile
 from gati_gitops.decide.drift.adopt import adopted
 from gati_gitops.decide.drift.files import as_decided, folder_of
-from gati_gitops.decide.drift.model import UnitDrift
+from gati_gitops.decide.drift.model import FileDrift, UnitDrift
 from gati_gitops.decide.drift.owners import is_engine
 from gati_gitops.errors import Refused
 from gati_gitops.ledger.outcome import Outcome
@@ -20,7 +20,9 @@ from gati_gitops.publish.deciding import known
 from gati_gitops.publish.guards import guard
 from gati_gitops.publish.message import Origin, message
 from gati_gitops.publish.model import Offer, Step, decision_key
-from gati_gitops.reconcile.drift.history import release_restored
+from gati_gitops.reconcile.drift.beside import Beside, beside
+from gati_gitops.reconcile.drift.git import settings_of
+from gati_gitops.reconcile.drift.history import History
 from gati_gitops.reconcile.drift.run import Seen
 from gati_gitops.reconcile.places import Scene
 from gati_gitops.repo.trees import GitSnapshot, write_tree
@@ -38,7 +40,7 @@ class Following:
 
     scene: Scene
     root: str
-    deepen: Callable[[str], bool]
+    history: History
     last: GitSnapshot = field(init=False)
     tree: str = field(init=False)
     steps: list[Step] = field(default_factory=list)
@@ -64,54 +66,82 @@ class Following:
         if not changes:
             return
         changed = change_set(env, self.last, changes, outcomes)
-        said = known(Output(self.last), env, "deletionBudget", DeletionBudget)
+        after = Output(Overlay(self.last, changes))  # what the settings say once they are back
+        said = known(after, env, "deletionBudget", DeletionBudget)
         guard([changed], {env: DeletionBudget.model_validate(said)})
         origin = Origin(self._owner(env), decision=decision_key(changes))
         subject = f"{policy} what was changed by hand"
         text = message(changed, origin, subject=subject, reason=reason)
         step = Step(env, changes, changed, text)
-        modes = self.scene.output.settings(env).get("modes") or {}
-        if modes.get(MODES[policy], "direct") == "direct":
+        if self._is_direct(env, MODES[policy], after):
             self._put(step)
         else:
             self.offers.append(Offer(env, "", step))
 
+    def _is_direct(self, env: str, mode: str, after: Output) -> bool:
+        """Whether nobody needs to approve it: neither as settings are, nor as they will be."""
+        said = (after.settings(env), settings_of(self.scene.output, env))
+        return all((one.get("modes") or {}).get(mode, "direct") == "direct" for one in said)
+
     # -- back to what was decided ------------------------------------------------------------------
 
     def _reverted(self, seen: Sequence[Seen]) -> Changes:
-        changes: Changes = {}
+        restored: Changes = {}
+        gone: dict[tuple[str, str], Beside] = {}
+        for place in seen:
+            at = (place.drift.environment, place.drift.cluster)
+            keys = None if place.git.whole else place.git.units.keys() | place.lost
+            gone[at] = beside(self.scene.before, self.history, *at, keys)
+            restored |= gone[at].restored
+            lacking = gone[at].beyond
+            self.notes += [f"{path} is not in the history; restore it by hand" for path in lacking]
+        changes = dict(restored)
         for where, unit, place in _units(seen):
             if not unit.files:
                 continue
+            if where[2] in gone[where[:2]].lost:
+                changes |= as_decided(Output(Overlay(self.last, restored)), where)
+                continue
             stored = self._same(where, unit, place.git.units.get(where[2]))
             if stored is not None:
-                restored = self._plan(where, unit, place)
-                changes |= restored | as_decided(Output(Overlay(self.last, restored)), where)
-                changes |= self._releases(where, unit)
+                plan = self._plan(where, unit, place)
+                changes |= plan | as_decided(Output(Overlay(self.last, restored | plan)), where)
+                changes |= self._releases(_name(where, unit), unit.files)
         for place in seen:
-            if place.drift.files:
-                changes |= self._around(place)
-        return changes
+            at = (place.drift.environment, place.drift.cluster)
+            if place.drift.files or gone[at].lost:
+                changes |= self._releases(f"{at[0]} on {at[1]}", place.drift.files)
+                changes |= self._around(at, restored)
+        return {path: c for path, c in changes.items() if not self._stands(path, c)}
 
-    def _around(self, place: Seen) -> Changes:
+    def _stands(self, path: str, content: bytes | None) -> bool:
+        """Whether a step before has brought a file already."""
+        if content is None:
+            return not self.last.id(path)
+        return self.last.holds(path, content)
+
+    def _around(self, at: tuple[str, str], restored: Changes) -> Changes:
         """What stands around units; what is not ours is left where it is."""
-        at = (place.drift.environment, place.drift.cluster)
-        output = Output(self.last)
+        output = Output(Overlay(self.last, restored))
+        try:
+            changes = around(output, *at, set())
+        except Refused as error:
+            self.notes.append(f"{at[0]} on {at[1]}: {error.message}; {error.remedy}")
+            return {}
         return {
             path: content
-            for path, content in around(output, *at, set()).items()
+            for path, content in changes.items()
             if content is not None or is_ours(output.read(path) or b"")
         }
 
-    def _releases(self, where: Where, unit: UnitDrift) -> Changes:
+    def _releases(self, name: str, files: Iterable[FileDrift]) -> Changes:
         """Release folders that were edited, as they were made."""
         changes: Changes = {}
-        for file in unit.files:
+        for file in files:
             if file.path.startswith("base/"):
-                tip, deepen = self.scene.tip, self.deepen
-                found = release_restored(tip, self.root, deepen, file.path)
+                found = self.history.release(file.path)
                 if not found:
-                    self.notes.append(f"{_name(where, unit)}: {file.path} is not in the history")
+                    self.notes.append(f"{name}: {file.path} is not in the history")
                 changes |= found
         return changes
 
@@ -170,7 +200,7 @@ class Following:
         self.steps.append(made)
 
     def _owner(self, env: str) -> str:
-        return str(self.scene.output.settings(env).get("owner", ""))
+        return str(settings_of(self.scene.output, env).get("owner", ""))
 
 
 def _units(seen: Sequence[Seen]) -> list[tuple[Where, UnitDrift, Seen]]:

@@ -82,8 +82,8 @@ def read_git(
     if keys is None:
         for folder in _around(before, env, cluster):
             reading.build(None, folder)
-    project = str(output.settings(env).get("project", ""))
-    record = output.record(f"clusters/{cluster}/{RECORD}")
+    project = str(settings_of(output, env).get("project", ""))
+    record = _record(output, f"clusters/{cluster}/{RECORD}")
     projects = {stored.plan.project for stored in reading.units.values()} | {project}
     return GitSide(
         reading.units,
@@ -93,6 +93,21 @@ def read_git(
         recorded_target(record, project, env, cluster),
         whole=keys is None,
     )
+
+
+def _record(output: Output, path: str) -> Mapping[str, Any]:
+    try:
+        return output.record(path)
+    except Refused:
+        return {}
+
+
+def settings_of(output: Output, env: str) -> Mapping[str, Any]:
+    """What an environment has set; nothing where that can't be read, which is told elsewhere."""
+    try:
+        return output.settings(env)
+    except Refused:
+        return {}
 
 
 @dataclass(slots=True)

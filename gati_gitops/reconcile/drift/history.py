@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from gati_gitops.emit.release import unspoilt
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.outcome import decision_of
+from gati_gitops.reconcile.drift.past import Edits, edits
 from gati_gitops.repo.commit import Commit, has_our_trailers, read_commit
-from gati_gitops.repo.history import Deepen, walk
+from gati_gitops.repo.history import Deepen, Visit, walk
 from gati_gitops.repo.objects import BLOB, Entry, Missing
 from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot
@@ -30,14 +32,36 @@ class Edited:
         return f"edited by {self.author} in {self.commit[:12]}: nobody published that"
 
 
-Plans = Callable[[Mapping[str, Ledger]], Mapping[str, Edited]]
-"""Of plans whose ledgers do not fit them, by path, those that people edited."""
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What stood on the branch before a file was deleted."""
+
+    commit: str
+    author: str
+    before: GitSnapshot
+
+    @property
+    def words(self) -> str:
+        return f"deleted by {self.author} in {self.commit[:12]}"
 
 
-def edited_plans(tip: Tip, root: str, deepen: Deepen) -> Plans:
-    """Looks into the history of a branch, as far as it must."""
+class History:
+    """The history of a branch, looked into as far as it must be."""
 
-    def look(suspects: Mapping[str, Ledger]) -> dict[str, Edited]:
+    def __init__(self, tip: Tip, root: str, deepen: Deepen) -> None:
+        self._tip, self._root, self._deepen = tip, root, deepen
+
+    @cached_property
+    def edits(self) -> Edits:
+        """What people changed beside units."""
+        return edits(self._tip, self._root, self._deepen)
+
+    def content(self, entry: Entry) -> bytes:
+        """A file as it was."""
+        return self._tip.objects.read(entry[1], BLOB)
+
+    def plans(self, suspects: Mapping[str, Ledger]) -> dict[str, Edited]:
+        """Of plans whose ledgers do not fit them, by path, those that people edited."""
         found: dict[str, Edited] = {}
 
         def visit(commit: Commit, path: str, before: Entry | None, _after: Entry | None) -> bool:
@@ -45,7 +69,7 @@ def edited_plans(tip: Tip, root: str, deepen: Deepen) -> Plans:
                 if has_our_trailers(commit):
                     return True  # we wrote the plan: it is the ledger that people edited
                 found[path] = Edited(commit.id, commit.author.name)
-            content = tip.objects.read(before[1], BLOB) if before is not None else None
+            content = self.content(before) if before is not None else None
             ledger = suspects[path]
             if content is None or decision_of(content, ledger) != ledger.key:
                 return content is None
@@ -54,35 +78,57 @@ def edited_plans(tip: Tip, root: str, deepen: Deepen) -> Plans:
             return True
 
         if suspects:
-            walk(tip.objects, tip.commit, suspects, visit, root=root, deepen=deepen)
+            self._walk(suspects, visit)
         return found
 
-    return look
+    def deleted(self, paths: Iterable[str]) -> dict[str, Deleted]:
+        """Who deleted files that are not there, and the branch before that."""
+        found: dict[str, Deleted] = {}
 
+        def visit(commit: Commit, path: str, before: Entry | None, after: Entry | None) -> bool:
+            if before is not None and after is None and path not in found:
+                tree = read_commit(self._tip.objects, commit.parents[0]).tree
+                snapshot = GitSnapshot(self._tip.objects, tree, self._root)
+                found[path] = Deleted(commit.id, commit.author.name, snapshot)
+            return path in found
 
-def release_restored(tip: Tip, root: str, deepen: Deepen, folder: str) -> Changes:
-    """What makes a release folder what its name says again; nothing if the history lacks it."""
-    stands = _files(GitSnapshot(tip.objects, tip.tree, root), folder)
-    found: list[Tree] = []
+        wanted = set(paths)
+        if wanted:
+            self._walk(wanted, visit)
+        return found
 
-    def visit(commit: Commit, _path: str, _before: Entry | None, _after: Entry | None) -> bool:
+    def release(self, folder: str) -> Changes:
+        """What makes a release folder what its name says again; nothing if it never was there."""
+        tip = self._tip
+        stands = _files(GitSnapshot(tip.objects, tip.tree, self._root), folder)
+        found: list[Tree] = []
+
+        def visit(commit: Commit, _path: str, _before: Entry | None, _after: Entry | None) -> bool:
+            if not found:
+                for parent in commit.parents[:1]:
+                    try:
+                        tree = read_commit(tip.objects, parent).tree
+                        files = _files(GitSnapshot(tip.objects, tree, self._root), folder)
+                    except Missing:
+                        return True
+                    if files and unspoilt(folder, files):
+                        found.append(files)
+            return bool(found)
+
+        self._walk({f"{folder}/kustomization.yaml", *stands}, visit)
         if not found:
-            for parent in commit.parents[:1]:
-                try:
-                    tree = read_commit(tip.objects, parent).tree
-                    files = _files(GitSnapshot(tip.objects, tree, root), folder)
-                except Missing:
-                    return True
-                if files and unspoilt(folder, files):
-                    found.append(files)
-        return bool(found)
+            return {}
+        changes: Changes = {path: None for path in stands if path not in found[0]}
+        return changes | {p: c for p, c in found[0].items() if stands.get(p) != c}
 
-    paths = {f"{folder}/kustomization.yaml", *stands}
-    walk(tip.objects, tip.commit, paths, visit, root=root, deepen=deepen)
-    if not found:
-        return {}
-    changes: Changes = {path: None for path in stands if path not in found[0]}
-    return changes | {p: c for p, c in found[0].items() if stands.get(p) != c}
+    def _walk(self, paths: Iterable[str], visit: Visit) -> None:
+        tip = self._tip
+        walk(tip.objects, tip.commit, paths, visit, root=self._root, deepen=self._deepen)
+
+
+def edited_plans(tip: Tip, root: str, deepen: Deepen) -> History:
+    """The history of a branch, by which a look tells what people edited."""
+    return History(tip, root, deepen)
 
 
 def _files(snapshot: GitSnapshot, folder: str) -> Tree:

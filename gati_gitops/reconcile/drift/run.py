@@ -21,6 +21,7 @@ from gati_gitops.decide.drift.objects import Comparing, extra, unit_of
 from gati_gitops.decide.drift.owners import entries
 from gati_gitops.decide.drift.traffic import split_of, written_at
 from gati_gitops.decide.observation import Engine, Gap, Missing
+from gati_gitops.errors import Refused
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.stored import Stored, recovered
 from gati_gitops.observe.wanted import MetricsSource, Wanted
@@ -29,12 +30,14 @@ from gati_gitops.plan.naming import UNIT_LABEL
 from gati_gitops.preview.mask import Mask
 from gati_gitops.preview.model import ObjectId
 from gati_gitops.publish.places import unit_id
-from gati_gitops.reconcile.drift.git import GitSide, read_git
-from gati_gitops.reconcile.drift.history import Edited, Plans
+from gati_gitops.reconcile.drift.beside import Beside, beside
+from gati_gitops.reconcile.drift.git import GitSide, read_git, settings_of
+from gati_gitops.reconcile.drift.history import Edited, History
 from gati_gitops.reconcile.drift.look import Looked, Objects, look
+from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.report.clean import safe
 from gati_gitops.spec.drift import DriftPolicy
-from gati_gitops.tree import Snapshot
+from gati_gitops.tree import Overlay
 
 WINDOW = 900.0
 """Seconds of traffic that a split is judged by."""
@@ -68,42 +71,65 @@ class Seen:
     """Live route objects of units."""
     plans: Mapping[UnitKey, Edited] = field(default_factory=dict)
     """Plans that people edited."""
+    lost: frozenset[UnitKey] = frozenset()
+    """Units whose plans are gone."""
 
 
 def see(
-    before: Snapshot,
+    before: GitSnapshot,
     env: str,
     cluster: str,
     sight: Sight,
     mask: Mask,
     keys: Sequence[UnitKey] | None = None,
-    plans: Plans = lambda _: {},
+    history: History | None = None,
 ) -> Seen:
-    """Everything, or some units, on one cluster."""
-    output = Output(before)
-    git = read_git(before, output, env, cluster, keys)
-    policy: DriftPolicy = output.settings(env).get("drift", "report")
-    place = PlaceDrift(env, cluster, policy)
-    seeing = _Seeing(output, git, place, sight)
-    edited = seeing.edited(plans)
+    """Everything, or some units, on one cluster.
+
+    Settings that can't be read are this environment's trouble alone: it is told as far as one can.
+    """
+    found = beside(before, history, env, cluster, keys)
+    # what is gone is judged as it was: an engine can't build the rest, and goes on with that
+    snapshot = Overlay(before, found.restored)
+    output = Output(snapshot)
+    git = read_git(snapshot, output, env, cluster, keys)
+    policy: DriftPolicy = settings_of(output, env).get("drift", "report")
+    place = PlaceDrift(env, cluster, policy, refused=_refused(Output(before), env))
+    seeing = _Seeing(Output(before), output, git, place, sight, found)
+    edited = seeing.edited(history)
     place = seeing.of_repository(edited)
     if sight.objects is None:
-        return Seen(place, git, plans=edited)
+        return Seen(place, git, plans=edited, lost=frozenset(found.lost))
     looked = look(sight.objects, git, Comparing(git.engine, mask, git.scaled()))
-    return replace(seeing.of_cluster(place, looked), plans=edited)
+    seen = seeing.of_cluster(place, looked)
+    return replace(seen, plans=edited, lost=frozenset(found.lost))
+
+
+def _refused(output: Output, env: str) -> str:
+    try:
+        output.settings(env)
+    except Refused as error:
+        return error.message
+    return ""
 
 
 @dataclass(slots=True)
 class _Seeing:
     output: Output
+    """As it is."""
+    restored: Output
+    """With what is gone, as it was."""
     git: GitSide
     place: PlaceDrift
     sight: Sight
+    beside: Beside
 
     # -- the repository ----------------------------------------------------------------------------
 
-    def edited(self, plans: Plans) -> dict[UnitKey, Edited]:
+    def edited(self, history: History | None) -> dict[UnitKey, Edited]:
         """Plans that are not those that their ledgers were decided on."""
+        if history is None:
+            return {}
         suspects: dict[str, Ledger] = {}
         paths: dict[str, UnitKey] = {}
         for key in self.git.units:
@@ -112,52 +138,88 @@ class _Seeing:
             if ledger is not None:
                 path = f"{repository_files.folder_of(where)}/unit.yaml"
                 suspects[path], paths[path] = ledger, key
-        return {paths[path]: found for path, found in plans(suspects).items()}
+        return {paths[path]: found for path, found in history.plans(suspects).items()}
 
     def of_repository(self, edited: Mapping[UnitKey, Edited]) -> PlaceDrift:
         """The place with what was edited by hand in Git."""
         place, git = self.place, self.git
-        units = []
         spoilt = repository_files.release_files(
             self.output, [stored.plan for stored in git.units.values()]
         )
         unjudged = self._other_compilers()
-        for key in sorted({*git.units, *(key for key in git.broken if key is not None)}):
-            stored = git.units.get(key)
-            found: dict[str, FileDrift] = {f.path: f for f in git.broken.get(key, ())}
-            if stored is not None:
-                folders = repository_files.releases_of(stored)
-                found |= {folder: spoilt[folder] for folder in folders if folder in spoilt}
-            if stored is None or stored.plan.source not in unjudged:
-                where = (place.environment, place.cluster, key)
-                found |= {f.path: f for f in repository_files.unit_files(self.output, where)}
-            if key in edited:
-                where = (place.environment, place.cluster, key)
-                path = f"{repository_files.folder_of(where)}/unit.yaml"
-                found[path] = FileDrift(path, What.CHANGED, edited[key].words)
-            held = _ledger(stored).hold if stored is not None else ""
-            files = tuple(found[path] for path in sorted(found))
-            units.append(UnitDrift(unit_id(key), files=files, held=held))
-        around: tuple[FileDrift, ...] = git.broken.get(None, ())
-        if git.whole and not unjudged:
-            around += repository_files.around_files(self.output, place.environment, place.cluster)
-        unseen = tuple(
-            Missing(
-                Gap.UNSUPPORTED,
-                f"the files of {source} were made by version {version}, and this is {__version__}:"
-                " they can't be judged",
-                "the repository",
+        lost = self.beside.lost
+        every = {*git.units, *lost, *(key for key in git.broken if key is not None)}
+        units = tuple(
+            UnitDrift(
+                unit_id(key),
+                files=self._unit_files(key, spoilt, unjudged, edited.get(key)),
+                held=_ledger(git.units[key]).hold if key in git.units else "",
             )
-            for source, version in sorted(unjudged.items())
+            for key in sorted(every)
         )
-        return replace(place, units=tuple(units), files=around, unseen=unseen)
+        around = {file.path: file for file in git.broken.get(None, ())}
+        if git.whole and not unjudged:
+            around |= {file.path: file for file in self._around()}
+        around |= self.beside.files
+        files = tuple(around[path] for path in sorted(around))
+        return replace(place, units=units, files=files, unseen=tuple(self._unseen(unjudged)))
+
+    def _unit_files(
+        self,
+        key: UnitKey,
+        spoilt: Mapping[str, FileDrift],
+        unjudged: Mapping[str, str],
+        edited: Edited | None,
+    ) -> tuple[FileDrift, ...]:
+        where = (self.place.environment, self.place.cluster, key)
+        stored = self.git.units.get(key)
+        found: dict[str, FileDrift] = {f.path: f for f in self.git.broken.get(key, ())}
+        if stored is not None:
+            folders = repository_files.releases_of(stored)
+            found |= {folder: spoilt[folder] for folder in folders if folder in spoilt}
+        if stored is None or stored.plan.source not in unjudged:
+            found |= {f.path: f for f in repository_files.unit_files(self.restored, where)}
+        found |= self.beside.lost.get(key, {})
+        if edited is not None:
+            path = f"{repository_files.folder_of(where)}/unit.yaml"
+            found[path] = FileDrift(path, What.CHANGED, edited.words)
+        return tuple(found[path] for path in sorted(found))
+
+    def _around(self) -> Iterator[FileDrift]:
+        """What stands around units, the job's release folder among it."""
+        env, cluster = self.place.environment, self.place.cluster
+        try:
+            yield from repository_files.around_files(self.restored, env, cluster)
+            yield from repository_files.job_files(self.restored, env, cluster)
+        except Refused as error:
+            path = error.place.file if error.place is not None else f"overlays/{env}/{cluster}"
+            known = any(path in files for files in self.beside.lost.values())
+            if not known and path not in self.beside.files:
+                yield FileDrift(path, What.CHANGED, error.message)
+
+    def _unseen(self, unjudged: Mapping[str, str]) -> Iterator[Missing]:
+        for source, version in sorted(unjudged.items()):
+            why = (
+                f"the files of {source} were made by version {version}, and this is {__version__}:"
+                " they can't be judged"
+            )
+            yield Missing(Gap.UNSUPPORTED, why, "the repository")
+        if self.beside.unknown:
+            why = f"{self.beside.unknown}: what was edited beside units can't be told"
+            yield Missing(Gap.ERROR, why, "the repository")
+        for path in self.beside.beyond:
+            why = f"{path} is gone, and the history does not have it; restore it by hand"
+            yield Missing(Gap.NO_DATA, why, "the repository")
+        settings = f"overlays/{self.place.environment}/project.yaml"
+        if self.place.refused and settings not in self.beside.restored:
+            yield Missing(Gap.ERROR, self.place.refused, "the repository")
 
     def _other_compilers(self) -> dict[str, str]:
         """Sources whose part was written by another version, and by which."""
         sources = {stored.plan.source for stored in self.git.units.values()}
         found = {}
         for source in sources:
-            others = self.output.compilers(self.place.environment, source) - {__version__}
+            others = self.restored.compilers(self.place.environment, source) - {__version__}
             if others:
                 found[source] = ", ".join(sorted(others))
         return found

@@ -48,6 +48,7 @@ def _place(place: PlaceDrift, pen: _Pen) -> Iterator[str]:
     for item in place.objects:
         found += [f"  {line}" for line in _object(item, pen)]
     found += [f"  {line}" for line in _files(place.files, pen)]
+    found += [f"  {pen(f'refused: {place.refused}', 'bad')}"] if place.refused else []
     found += [f"  {pen('not seen', 'odd')}  {pen(str(gap))}" for gap in place.unseen]
     if found:
         yield pen(f"{place.environment} on {place.cluster}", "head")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gati_gitops.decide.drift.fields import FieldDrift
-from gati_gitops.decide.drift.model import ObjectDrift, PlaceDrift, Report, Split, UnitDrift, What
+from gati_gitops.decide.drift.model import (
+    FileDrift,
+    ObjectDrift,
+    PlaceDrift,
+    Report,
+    Split,
+    UnitDrift,
+    What,
+)
 from gati_gitops.decide.drift.owners import Who
 from gati_gitops.decide.observation import Engine, EngineState, Missing
 from gati_gitops.preview.model import Op
@@ -75,15 +83,15 @@ def summary(report: Report) -> str:
     looked = sum(len(place.units) for place in report.places)
     drifted = sum(1 for _ in report.units())
     objects = sum(len(o) for o in _objects(report.places))
-    files = sum(
-        len(place.files) + sum(len(u.files) for u in place.units) for place in report.places
-    )
+    files = len({file.path for place in report.places for file in _files(place)})
     unseen = len(report.unseen)
     said = [f"{drifted} of {counted(looked, 'unit')} drifted"]
     said += [counted(objects, "object")] if objects else []
     said += [counted(files, "file")] if files else []
     said += [f"{unseen} could not be seen"] if unseen else []
-    if not report.drifted and not unseen:
+    refused = {place.environment for place in report.places if place.refused}
+    said += [f"the settings of {', '.join(sorted(refused))} can't be read"] if refused else []
+    if not report.drifted and not unseen and not refused:
         return f"no drift in {counted(looked, 'unit')}"
     return ", ".join(said)
 
@@ -92,3 +100,9 @@ def _objects(places: Sequence[PlaceDrift]) -> Iterator[tuple[ObjectDrift, ...]]:
     for place in places:
         yield place.objects
         yield from (unit.objects for unit in place.units)
+
+
+def _files(place: PlaceDrift) -> Iterator[FileDrift]:
+    yield from place.files
+    for unit in place.units:
+        yield from unit.files
