@@ -1,6 +1,6 @@
 """SIGKILL at every named step of a pass, then a clean run: the same tree, and each decision once.
 
-And the other ways in which a job is cut off: frozen past its lease, or two at once.
+And the other ways in which a job is cut off: told to stop, frozen past its lease, or two at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 import pytest
 import yaml
 
+from gati_gitops.cli import reconcile as verb
+from gati_gitops.cli.main import run
 from gati_gitops.reconcile import run as reconciling
 from gati_gitops.reconcile.clocks_store import FileClocks
 from gati_gitops.reconcile.fence import Fence, LostFence
@@ -121,6 +123,42 @@ def test_killed_at(town, tmp_path, at):
     assert town.tip() == tip, "nothing is decided twice"
     town.site().behaves("v2", unit="handler-carts", ready=True, waiting="")
     at_rest(town)
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["after-read", "before-look", "before-commits", "before-swap", "after-swap", "before-clocks"],
+)
+def test_told_to_stop_at(town, tmp_path, at):
+    """SIGTERM inside of a pass of ``--watch``: the pass is finished, and no other begins."""
+    expected = undisturbed(town, tmp_path)
+    before = (town.root / "clocks.json").read_bytes()
+    begun = tmp_path / "begun"
+
+    def work():
+        def told(event, args):
+            if event == EVENT and args[0] == "after-read":
+                print("pass", file=out, flush=True)
+            if event == EVENT and args[0] == at:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        verb.sources_of = lambda *_: None
+        verb._job = lambda repository, *_: town.job_of(repository, fence=Fence("town"))
+        sys.addaudithook(told)
+        signal.alarm(120)  # who does not hear would wait for the next pass
+        watch = ["reconcile", "--repo", str(town.output), "--watch", "--interval", "1h"]
+        assert run(watch) == 0
+
+    with begun.open("w") as out:
+        assert in_child(work) == 0
+    assert outcome(town) == expected
+    assert (town.root / "clocks.json").read_bytes() != before, "what was seen counts, too"
+    assert begun.read_text().split() == ["pass"]
+    git(town.output, "fsck", "--strict")
+    tip = town.tip()
+    town.wait(15)
+    town.look(fence=Fence("town"))
+    assert town.tip() == tip, "nothing is decided twice"
 
 
 def test_a_job_that_was_frozen_past_its_lease_is_refused(town):
