@@ -14,7 +14,7 @@ def pending(unit: Unit, sight: Sight, clock: VersionClock, *, baking: str) -> Ju
     """Judge a version of which nothing runs yet. ``baking``: who was made Active a moment ago."""
     entry, id = sight.entry, sight.id
     if entry.paused:
-        why = f"{id} waits: it was there when people rolled back; release {unit.name} starts it"
+        why = f"{id} waits: it was queued at a rollback; release {unit.name} starts it"
         return Judged(Verdict.WAIT, why, clock)
     if (where := unit.around.judged.get(entry.key)) is not None:
         return _rejected(sight, clock, where)

@@ -73,9 +73,11 @@ def ticked(
         clock = clock._replace(tally=Tally(), recent=Tally(), baseline=Tally())
     clock = _fallen(sight, clock, now)
     why = unready(sight)
+    # a step is as long as it was watched: a job that was away finds no step that took too long
+    stood = clock.shown + away if clock.shown and away > UNWATCHED else clock.shown
     is_there = sight.workload is not None and sight.workload.desired > 0
     return clock._replace(
-        shown=(clock.shown or now) if shown else 0.0,
+        shown=(stood or now) if shown else 0.0,
         since=clock.since or (now if shown else 0.0),
         stirred=now if stirred else clock.stirred,
         ready=0.0 if why else clock.ready or now,

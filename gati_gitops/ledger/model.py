@@ -63,7 +63,7 @@ class Entry:
     revoked: tuple[str, ...] = ()
     """Digests of other revisions that were judged bad: the specs may name them in vain."""
     paused: bool = False
-    """Pending, and it was so when people rolled back: it starts when a person says so."""
+    """Pending, and it was so at a rollback: it starts when a person says so."""
     handed_over: bool = False
     """Somebody else holds the live replica count, so that Git may let go of it."""
     floor: int = 0

@@ -134,6 +134,17 @@ def test_too_few_requests_extend_the_step_and_then_a_person_is_asked():
     assert "a step lasts 2h at most" in made.reason
 
 
+def test_a_job_that_was_away_finds_no_step_that_took_too_long():
+    world = World(canary(10)).traffic(v1=20, v2=0.01)
+    world.look(60)
+    world.look(60)
+    made = world.look(10 * 3600)
+    assert made.verdict is not Verdict.HOLD, made.reason
+    # and then it waits for as long as anybody
+    held = next(n for n in range(200) if world.look(60).verdict is Verdict.HOLD)
+    assert 110 <= held <= 125
+
+
 def test_few_requests_that_fail_are_enough_to_fail():
     world = at(10).traffic(v2=0.5).say("v2", failing=0.5)
     made = world.passes(300)
