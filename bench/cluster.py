@@ -15,7 +15,8 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from gati_gitops.observe.cluster import Cluster
 from gati_gitops.observe.kube import Access, Kube
 from gati_gitops.observe.wanted import Wanted
 from gati_gitops.output import Output, UnitKey
-from gati_gitops.render import MemoryFiles, render
+from gati_gitops.render import FileSystem, MemoryFiles, render
 from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import canary, handler, tree_of, version
 from tests.observe.kube_api import PLURALS, kubeconfig
@@ -54,12 +55,12 @@ def template() -> tuple[Stored, list[Object]]:
     }
     tree = tree_of({name: text.replace("NAME", "unit-0000") for name, text in documents.items()})
     (stored,) = Output(MemorySnapshot(tree)).units("prod", "east").values()
-    built = render(MemoryFiles(tree), "overlays/prod/east/shop/handler-unit-0000").objects()
-    return stored, list(_running(built))
+    return stored, list(running(MemoryFiles(tree), "overlays/prod/east/shop/handler-unit-0000"))
 
 
-def _running(built: list[Object]) -> Iterator[Object]:
-    for item in built:
+def running(files: FileSystem, folder: str) -> Iterator[Object]:
+    """What a cluster has of a unit that is synced and well."""
+    for item in render(files, folder).objects():
         if item["kind"] == "Deployment":
             count = item["spec"]["replicas"]
             counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), count)
@@ -78,13 +79,17 @@ def _running(built: list[Object]) -> Iterator[Object]:
 
 def _pods(item: Object, count: int) -> Iterator[Object]:
     head, labels = item["metadata"], item["spec"]["template"]["metadata"]["labels"]
-    pods = [pod(f"{head['name']}-5d4f8b7c9-{n:05}", "shop", labels) for n in range(count)]
+    pods = [pod(pod_name(head["name"], n), "shop", labels) for n in range(count)]
     for one in pods:
         one["metadata"]["uid"] = "0192f9dd-45bb-4b3a-bf48-692da8006713"
         one["spec"] = item["spec"]["template"]["spec"]
         one["status"]["conditions"] = _conditions(5)
         yield _written(one)
     yield _written(endpoint_slice(head["name"], "shop", head["labels"], pods))
+
+
+def pod_name(workload: str, number: int) -> str:
+    return f"{workload}-5d4f8b7c9-{number:05}"
 
 
 def _conditions(count: int) -> list[Object]:
@@ -128,17 +133,22 @@ def recorded(count: int) -> tuple[dict[UnitKey, Stored], Pages]:
 
     stored, objects = template()
     units: dict[UnitKey, Stored] = {}
-    found: dict[str, list[str]] = {}
-    kinds = [(PLURALS[item["apiVersion"], item["kind"]], json.dumps(item)) for item in objects]
     plan = json.dumps(plan_data(stored.plan))
-    for number in range(count):
-        name = f"unit-{number:04}"
-        mine = plan_from(json.loads(plan.replace("unit-0000", name)), "unit.yaml")
+    names = [f"unit-{number:04}" for number in range(count)]
+    for name in names:
+        mine = plan_from(json.loads(plan.replace(names[0], name)), "unit.yaml")
         units[mine.unit.key] = Stored(mine, stored.ledger)
-        for plural, text in kinds:
-            found.setdefault(plural, []).append(text.replace("unit-0000", name))
-    pages = {plural: list(_pages(plural, texts)) for plural, texts in found.items()}
-    return units, pages
+    return units, copied(objects, names)
+
+
+def copied(objects: Iterable[Object], names: list[str]) -> Pages:
+    """The objects of the first of these units, for all of them."""
+    found: dict[str, list[str]] = {}
+    for item in objects:
+        text = json.dumps(item)
+        texts = found.setdefault(PLURALS[item["apiVersion"], item["kind"]], [])
+        texts += [text.replace(names[0], name) for name in names]
+    return {plural: list(_pages(plural, texts)) for plural, texts in found.items()}
 
 
 def _pages(plural: str, texts: list[str]) -> Iterator[bytes]:
@@ -189,10 +199,9 @@ def serve(pages: Pages, port: Any) -> None:
     server.serve_forever()
 
 
-def main() -> int:
-    count = 20 if SMOKE else UNITS
-    units, pages = recorded(count)
-    size = sum(len(page) for some in pages.values() for page in some)
+@contextmanager
+def served(pages: Pages) -> Iterator[Access]:
+    """An API server in a process of its own."""
     port = multiprocessing.Value("i", 0)
     server = multiprocessing.Process(target=serve, args=(pages, port), daemon=True)
     server.start()
@@ -201,12 +210,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kubeconfig")
         file.write_text(kubeconfig(f"http://127.0.0.1:{port.value}", {"token": "x"}))
-        kube = Kube(Access(str(file)), page=PAGE)
+        yield Access(str(file))
+    server.terminate()
+    server.join()
+
+
+def main() -> int:
+    count = 20 if SMOKE else UNITS
+    units, pages = recorded(count)
+    size = sum(len(page) for some in pages.values() for page in some)
+    with served(pages) as access:
+        kube = Kube(access, page=PAGE)
         cluster = Cluster(kube)
         looks = [_measured(cluster, Wanted("east", units)) for _ in range(1 if SMOKE else ROUNDS)]
         kube.close()
-    server.terminate()
-    server.join()
     start = time.process_time()
     for some in pages.values():
         for page in some:

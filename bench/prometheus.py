@@ -1,8 +1,9 @@
 """One look at a real Prometheus that holds a fleet: 1,000 units of 3 versions with 2 pods each.
 
-Every pod has six series and every version two of the gateway's, with 24 samples of each: what a
-window of six minutes has at a scrape every 15 seconds. They are scraped a second apart, and say
-themselves when they are of. Then the same look is recorded and read back.
+Every pod has six series and every version two of the gateway's, with a sample of each every 15
+seconds. They are scraped several at a time and say themselves when they are of, some of them in
+minutes to come: so a look finds as many as in a window of a server that has run for long. Then the
+same look is recorded and read back.
 
 python bench/prometheus.py [--smoke] [--units N]
 """
@@ -13,11 +14,14 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench.cluster import pod_name
 from gati_gitops.decide.observation import EdgeSeries, Telemetry
 from gati_gitops.ledger.model import Entry, Phase
 from gati_gitops.ledger.stored import Stored
@@ -32,13 +36,17 @@ from tests.servers.prometheus import Pod, RealPrometheus
 
 SMOKE = "--smoke" in sys.argv
 UNITS = int(sys.argv[sys.argv.index("--units") + 1]) if "--units" in sys.argv else 1000
-VERSIONS, PODS, SAMPLES, SCRAPE, ROUNDS = 3, 2, 24, 15, 5
+VERSIONS, PODS, SCRAPE, WINDOW, ROUNDS = 3, 2, 15, 390, 5
+AHEAD = 300
+"""Seconds to come that samples are made for."""
+TOGETHER = 4
+"""Samples of a series that are scraped at once."""
 CONFIG = """
-global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+global: {{{{scrape_interval: {seconds}s, scrape_timeout: {seconds}s}}}}
 scrape_configs:
 - job_name: all
   honor_labels: true
-  file_sd_configs: [{{files: ['{folder}/targets.json'], refresh_interval: 1s}}]
+  file_sd_configs: [{{{{files: ['{{folder}}/targets.json'], refresh_interval: 1s}}}}]
 """
 
 
@@ -61,8 +69,8 @@ def fleet(count: int) -> dict[UnitKey, Stored]:
     return found
 
 
-def exposition(found: dict[UnitKey, Stored], step: int, at: float) -> str:
-    """What all pods and the gateway show, as one page."""
+def exposition(found: Mapping[UnitKey, Stored], step: int, at: float) -> list[str]:
+    """What all pods and the gateway show at one time."""
     stamp = int(at * 1000)
     gateway = 'job="traefik",namespace="gateway",pod="traefik-0"'
     lines = [f"up{{{gateway}}} 1 {stamp}"]
@@ -73,52 +81,66 @@ def exposition(found: dict[UnitKey, Stored], step: int, at: float) -> str:
                 f'gati_version="{version.id}",job="shop/things",endpoint="http",container="app"'
             )
             for number in range(PODS):
-                pod = f'{place},pod="{version.name}-{number}",instance="10.0.0.{number}:3000"'
+                name = pod_name(version.name, number)
+                pod = f'{place},pod="{name}",instance="10.0.0.{number}:3000"'
                 asked = f'{pod},method="GET",route="/things/:id",status_code'
                 bucket = f'gati_http_request_duration_seconds_bucket{{{asked}="200",le'
                 lines += [
                     f"up{{{pod}}} 1 {stamp}",
-                    f'gati_http_requests_total{{{asked}="200"}} {1000 + 7 * step} {stamp}',
+                    f'gati_http_requests_total{{{asked}="200"}} {1000 + 700 * step} {stamp}',
                     f'gati_http_requests_total{{{asked}="500"}} 3 {stamp}',
-                    f'{bucket}="0.5"}} {990 + 7 * step} {stamp}',
-                    f'{bucket}="+Inf"}} {1000 + 7 * step} {stamp}',
+                    f'{bucket}="0.5"}} {990 + 699 * step} {stamp}',
+                    f'{bucket}="+Inf"}} {1000 + 700 * step} {stamp}',
                     f"gati_active_connections{{{pod}}} {step % 3} {stamp}",
                 ]
             backend = f"shop-{version.name}-http-{version.port}@kubernetesgateway"
             counted = f'{gateway},service="{backend}",method="GET",protocol="http",code'
             lines += [
-                f'traefik_service_requests_total{{{counted}="{code}"}} {4 * step} {stamp}'
-                for code in ("200", "500")
+                f'traefik_service_requests_total{{{counted}="200"}} {1400 * step} {stamp}',
+                f'traefik_service_requests_total{{{counted}="500"}} 3 {stamp}',
             ]
-    return "\n".join([*lines, ""])
+    return lines
 
 
-def filled(folder: Path, found: dict[UnitKey, Stored]) -> RealPrometheus:
-    """A Prometheus that has scraped all of it so often."""
-    server = RealPrometheus(folder, CONFIG)
-    page = server.pods.add(Pod("fleet", {}))
-    server.publish()
-    now = time.time() + SAMPLES
-    for step in range(SAMPLES):
-        page.behaviour = exposition(found, step, now - SCRAPE * (SAMPLES - step))
-        server.scraped(2)
-    page.behaviour = "nothing 1\n"
-    server.scraped(1)
-    return server
+@contextmanager
+def filled(folder: Path, found: Mapping[UnitKey, Stored]) -> Iterator[RealPrometheus]:
+    """A Prometheus that has scraped all of it, from before the window until some time to come."""
+    server = RealPrometheus(folder, CONFIG.format(seconds=1 + len(found) // 500))
+    try:
+        page = server.pods.add(Pod("fleet", {}))
+        server.publish()
+        start = time.time() - WINDOW - 2 * SCRAPE
+        count = int(WINDOW + AHEAD) // SCRAPE + 2
+        for first in range(0, count, TOGETHER):
+            lines = [
+                line
+                for step in range(first, min(first + TOGETHER, count))
+                for line in exposition(found, step, start + SCRAPE * step)
+            ]
+            page.behaviour = "\n".join([*lines, f"fleet_page {first}", ""])
+            server.wait(lambda first=first: _scraped(server, first), 300)
+        page.behaviour = "nothing 1\n"
+        yield server
+    finally:
+        server.end()
+
+
+def _scraped(server: RealPrometheus, page: int) -> bool:
+    found = server.ask("fleet_page")
+    return bool(found) and found[0]["value"][1] == str(page)
 
 
 def main() -> None:
     count = 20 if SMOKE else UNITS
     found = fleet(count)
     with tempfile.TemporaryDirectory() as folder:
-        server = filled(Path(folder) / "prometheus", found)
-        try:
+        with filled(Path(folder) / "prometheus", found) as server:
             source = MetricSource(
                 url=server.url,
                 evidence=Evidence(gateway="traefik", in_flight="gati_active_connections"),
             )
             prometheus = Prometheus(source)
-            wanted = Wanted("east", found, float(SCRAPE * SAMPLES + 60), (0.5,))
+            wanted = Wanted("east", found, float(WINDOW), (0.5,))
             best, seen = 1e9, None
             for _ in range(1 if SMOKE else ROUNDS):
                 start, cpu = time.perf_counter(), time.process_time()
@@ -130,8 +152,6 @@ def main() -> None:
                     f" {effort.series} series, {effort.bytes / 1e6:.1f} MB of JSON"
                 )
                 best = min(best, taken)
-        finally:
-            server.end()
         assert isinstance(seen, dict), seen
         some = next(iter(next(iter(seen.values())).values()))
         assert isinstance(some, Telemetry), some

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,10 +31,10 @@ from gati_gitops.publish.hand import Hand
 from gati_gitops.reconcile.announce import Announcer
 from gati_gitops.reconcile.clocks_store import FileClocks
 from gati_gitops.reconcile.fence import Fence
-from gati_gitops.reconcile.looking import Eyes
+from gati_gitops.reconcile.looking import Eyes, Open
 from gati_gitops.reconcile.run import Job, Passed, run_pass
 from gati_gitops.repo.address import parse
-from gati_gitops.repo.repository import open_repository
+from gati_gitops.repo.repository import Repository, open_repository
 from tests.compile.kit import handler, project, version
 from tests.publish.kit import AUTHOR, World
 from tests.reconcile.site import Site
@@ -42,40 +43,50 @@ SMOKE = "--smoke" in sys.argv
 UNITS = int(sys.argv[sys.argv.index("--units") + 1]) if "--units" in sys.argv else 1000
 if SMOKE:
     UNITS = 20
+NAMES = [f"u{number:05d}" for number in range(UNITS)]
 START = 1_900_000_000.0
 BUDGET = 5.0
 """Seconds that a pass may take."""
 
 
-def fleet(root: Path) -> World:
+def fleet(root: Path, start: float = START) -> World:
     """Units with a version that serves, one that is rolled out and one that drains."""
-    world = World(root, clock=START)
+    world = World(root, clock=start)
     rollout = {"strategy": "canary", "analysis": {"stepFor": "2m", "interval": "30s"}}
-    names = [f"u{number:04d}" for number in range(UNITS)]
+    evidence = {"gateway": "traefik", "inFlight": "gati_active_connections"}
+    metrics = {"url": "http://prometheus.monitoring:9090", "evidence": evidence}
+    env = {"prod": {"clusters": {"east": {"metrics": metrics}}}}
 
     def specs(id: str) -> dict[str, str]:
-        return {f"{name}.yaml": handler(name, version=id) for name in names}
+        return {f"{name}.yaml": handler(name, version=id) for name in NAMES}
 
-    world.release({"gati.yaml": project(rollout=rollout), **specs("v1")})
+    world.release({"gati.yaml": project(env, rollout=rollout, monitoring={}), **specs("v1")})
     old = {
         f"{name}-v0.yaml": version(name, "v0", 0, image=f"ghcr.io/acme/{name}:v0", port=3000)
-        for name in names
+        for name in NAMES
     }
     world.release(old)
     world.release(specs("v2"))
     return world
 
 
-def job(world: World, eyes: Eyes, clocks: Path, now: float, repository: object) -> Job:
+def job(
+    world: World,
+    open_eyes: Open,
+    clocks: Path,
+    clock: Callable[[], float],
+    repository: Repository,
+    announce: Announcer,
+) -> Job:
     return Job(
-        repository,  # type: ignore[arg-type]
-        Hand(AUTHOR, clock=lambda: now),
-        lambda *_: eyes,
+        repository,
+        Hand(AUTHOR, clock=clock),
+        open_eyes,
         FileClocks(clocks),
         Fence("bench", holder="bench"),
         world.forge,
         Describing("main"),
-        announce=Announcer(),
+        announce=announce,
     )
 
 
@@ -117,7 +128,8 @@ def measured(
         start, worked = time.perf_counter(), time.process_time()
         eyes, now = Recorded(looks).eyes()
         with open_repository(parse(str(world.output))) as repository:
-            passed = run_pass(job(world, eyes, clocks, now, repository))
+            at, seen = (lambda now=now: now), (lambda *_, eyes=eyes: eyes)
+            passed = run_pass(job(world, seen, clocks, at, repository, Announcer()))
         took = time.perf_counter() - start, time.process_time() - worked
         found.append((*took, passed))
     return found

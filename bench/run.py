@@ -11,7 +11,7 @@ from pathlib import Path
 
 BENCHES = (
     "validate", "disk", "compile", "render", "repo", "publish", "preview", "prometheus", "cluster",
-    "reconcile",
+    "reconcile", "one_pass",
 )  # fmt: skip
 
 
