@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 
+from gati_gitops.errors import Outside
 from gati_gitops.reconcile.watch import Watch
 from tests.compile.kit import handler, project
 from tests.reconcile.town import QUICK
@@ -62,3 +63,33 @@ def test_24_hours_leave_memory_flat(town):
     ledger = town.ledger()
     assert ledger.live("v11") is not None, "the releases of a day went through"
     assert sizes[-1] - sizes[1] < ALLOWED, [size // 1024 for size in sizes]
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_pass_does_not_collect_and_leaves_collecting_as_it_was(
+    town, before, fails, monkeypatch, request
+):
+    request.addfinalizer(gc.enable)
+    town.release({"gati.yaml": project(rollout=QUICK), "users.yaml": handler()})
+    seen: list[bool] = []
+    eyes = town.eyes
+
+    def looked(*place):
+        seen.append(gc.isenabled())
+        return eyes(*place)
+
+    def unread(*_):
+        seen.append(gc.isenabled())
+        raise Outside("the repository is gone", remedy="bring it back")
+
+    if not before:
+        gc.disable()
+    if fails:
+        with pytest.raises(Outside):
+            town.look(trust=unread)
+    else:
+        monkeypatch.setattr(town, "eyes", looked)
+        town.look()
+    assert seen == [False]
+    assert gc.isenabled() is before
