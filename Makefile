@@ -53,10 +53,11 @@ bench: $(VENV)/.dev tools
 bench-smoke: BENCH_ARGS += --smoke
 bench-smoke: bench
 
-# One pass of the job over 1,000 units and a real Prometheus, held against 5 s on the clock.
+# A pass of the job over 1,000 units, on a real Prometheus and on a recording, held against 5 s on the clock.
 bench-pass: $(VENV)/.dev
 	@$(BIN)/python scripts/tools.py prometheus
 	$(BIN)/python bench/one_pass.py $(BENCH_ARGS)
+	$(BIN)/python bench/reconcile.py $(BENCH_ARGS)
 
 # Writers, a person and an operator on one branch over http and ssh; RACE_ARGS="--writers 8 --commits 10 ssh".
 race: $(VENV)/.dev

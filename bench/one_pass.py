@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.cluster import Pages, copied, running, served
 from bench.prometheus import filled
-from bench.reconcile import BUDGET, NAMES, SMOKE, fleet, job
+from bench.reconcile import BUDGET, NAMES, ROUNDS, SMOKE, fleet, job
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.observe.kube import Access
 from gati_gitops.output import Output, UnitKey
@@ -41,8 +41,6 @@ from gati_gitops.reconcile.announce import Announcer, Listener
 from gati_gitops.reconcile.run import Passed, run_pass
 from gati_gitops.reconcile.sources import Sources
 from tests.publish.kit import World, git
-
-ROUNDS = 3
 
 
 @dataclass
