@@ -120,8 +120,21 @@ class Output:
         return self._snapshot.read(path)
 
     def settings(self, env: str) -> Mapping[str, Any]:
-        """What an environment's owner has set, and who that is."""
-        return self.record(f"overlays/{env}/project.yaml")
+        """What an environment's owner has set, and who that is; nothing before the first unit.
+
+        Raises Refused where units stand without it: defaults are not what anybody has set.
+        """
+        path = f"overlays/{env}/project.yaml"
+        found = self.record(path)
+        if not found and any(name == env for name, _ in self._units):
+            raise Refused(
+                f"{path} is {'not there' if self._snapshot.read(path) is None else 'empty'},"
+                f" and {env} has units",
+                remedy="bring it back with drift --fix revert, or restore it from Git; it holds"
+                " what was set for the environment",
+                place=Place(path),
+            )
+        return found
 
     def compilers(self, env: str, source: str) -> set[str]:
         """The compiler versions that wrote a source's part of an environment."""

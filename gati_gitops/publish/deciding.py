@@ -213,7 +213,7 @@ class _Commits:
     def _environment(self, chain: _Chain, env: str, outcomes: Mapping[Where, Outcome]) -> None:
         made = recompile(self.output, outcomes)
         changes: Changes = dict(self.adopted.changes.get(env, {}))
-        direct = self._is_direct(env, made.changes)
+        direct = bool(made.changes) and self._is_direct(env, made.changes)
         if changes and not (direct and made.changes):
             changed = change_set(env, chain.last, changes)
             text = message(changed, self._origin(changes))
@@ -252,8 +252,14 @@ class _Commits:
 
 
 def known(output: Output, env: str, name: str, model: type[Any]) -> dict[str, Any]:
-    """What an environment remembers of a setting, as far as this version knows its fields."""
-    said = output.settings(env).get(name) or {}
+    """What an environment remembers of a setting, as far as this version knows its fields.
+
+    Nothing where its settings can't be read: nothing is decided there, and others go on.
+    """
+    try:
+        said = output.settings(env).get(name) or {}
+    except Refused:
+        said = {}
     fields = {field.alias or key for key, field in model.model_fields.items()}
     return {key: value for key, value in said.items() if key in fields}
 

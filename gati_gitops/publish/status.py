@@ -85,8 +85,7 @@ def standings(
 
 def _order(output: Output, environments: Iterable[str]) -> dict[str, int]:
     """Environments in the order in which versions are promoted through them."""
-    said = {env: output.settings(env).get("promotion") or {} for env in environments}
-    after = {env: str(promotion.get("after", "")) for env, promotion in said.items()}
+    after = {env: _after(output, env) for env in environments}
 
     def steps(env: str) -> int:
         seen: list[str] = []
@@ -96,6 +95,14 @@ def _order(output: Output, environments: Iterable[str]) -> dict[str, int]:
         return len(seen)
 
     return {env: steps(env) for env in after}
+
+
+def _after(output: Output, env: str) -> str:
+    try:
+        promotion = output.settings(env).get("promotion") or {}
+    except Refused:  # where it stands in a list is all that hangs on it here
+        return ""
+    return str(promotion.get("after", ""))
 
 
 def _standing(

@@ -103,7 +103,10 @@ class Surroundings:
         """How long environments that follow this one want a version to prove itself."""
         found: set[float] = set()
         for other in self._scene.found.environments:
-            promotion = self._scene.output.settings(other).get("promotion") or {}
+            try:
+                promotion = self._scene.output.settings(other).get("promotion") or {}
+            except Refused:  # nothing is promoted to where nobody knows by which rules
+                continue
             if promotion.get("after") == env:
                 found.add(float(seconds(promotion.get("dwell", "24h"))))
         return tuple(sorted(found))

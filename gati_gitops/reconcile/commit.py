@@ -243,7 +243,10 @@ class _Making:
         return message(changed, origin, subject=subject, reason=reason)
 
     def _origin(self, env: str, changes: Changes, evidence: tuple[str, ...] = ()) -> Origin:
-        owner = str(self.scene.output.settings(env).get("owner", ""))
+        try:
+            owner = str(self.scene.output.settings(env).get("owner", ""))
+        except Refused:  # what people undid is adopted all the same
+            owner = ""
         key = decision_key(changes)
         return Origin(owner, decision=key, evidence=evidence, checked=self.checked)
 

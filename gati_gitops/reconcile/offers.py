@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gati_gitops.decide.rules import Rules
 from gati_gitops.forge.model import Forge
 from gati_gitops.output import Output
 from gati_gitops.preview.writers.escape import prose
@@ -107,9 +108,12 @@ class Offering:
 
 
 def scopes_of(scene: Scene) -> Scopes:
-    """What each environment is called in branches: a job of some of its clusters names them too."""
+    """What each environment is called in branches: a job of some of its clusters names them too.
+
+    Where nothing could be judged, what is offered stays as it is.
+    """
     found: dict[str, str] = {}
-    for env in {env for env, _ in scene.chosen}:
+    for env in {env for env, _ in scene.chosen if isinstance(scene.rules[env], Rules)}:
         mine = sorted(cluster for name, cluster in scene.chosen if name == env)
         whole = set(mine) == set(scene.found.environments[env])
         found[env] = env if whole else f"{env}@{'+'.join(mine)}"

@@ -21,6 +21,7 @@ from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output, UnitKey
 from gati_gitops.publish.places import Places, find_root, places
 from gati_gitops.publish.reverts import Adopted, Undone, adopt
+from gati_gitops.reconcile.fence import fence_path, read_terms
 from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.spec.project import Cluster
@@ -88,6 +89,7 @@ class Scene:
         for env in sorted({env for env, _ in self.chosen}):
             try:
                 found[env] = rules_from(self.output.settings(env), env)
+                read_terms(self.output.record(fence_path(env)), env)
             except Refused as error:
                 found[env] = error
         return found

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gati_gitops.compiler.stored import Where
+from gati_gitops.decide.rules import Rules
 from gati_gitops.decide.verdict import Verdict
-from gati_gitops.errors import GatiError
+from gati_gitops.errors import GatiError, Refused
 from gati_gitops.forge.model import Forge
 from gati_gitops.observe.recording import Recorder
 from gati_gitops.publish.hand import Hand
@@ -77,6 +78,8 @@ class Passed:
     failures: tuple[Failure, ...] = ()
     error: GatiError | None = None
     """Why what was decided could not be written."""
+    refused: GatiError | None = None
+    """Why an environment could not be judged; the others were."""
     attempts: int = 0
     at: float = 0.0
     """When it was judged, by the job's clock."""
@@ -84,7 +87,7 @@ class Passed:
     @property
     def worst(self) -> GatiError | None:
         """What the run should end with, if not well."""
-        return self.error or worst(self.pulls)
+        return self.error or worst(self.pulls) or self.refused
 
 
 def run_pass(job: Job, number: int = 1, *, dry_run: bool = False) -> Passed:
@@ -170,7 +173,8 @@ class _Passing:
         scene = scene_on(tip, job.narrowing, lambda root: undone_on(job.repository, tip, root))
         fence = None if self._dry_run else job.fence
         if fence is not None:
-            for env, cluster in sorted(scene.chosen):
+            known = (at for at in sorted(scene.chosen) if isinstance(scene.rules[at[0]], Rules))
+            for env, cluster in known:
                 found = read_terms(scene.output.record(fence_path(env)), env)
                 fence.admitted((env, cluster), found.get(cluster))
         step("before-look")
@@ -306,6 +310,7 @@ class _Passing:
             tuple(notes),
             looked.failures,
             error,
+            next((one for one in scene.rules.values() if isinstance(one, Refused)), None),
             attempts,
             self._job.hand.clock(),
         )

@@ -16,6 +16,7 @@ from gati_gitops.observe.kube_config import Access
 from gati_gitops.observe.prometheus import Prometheus
 from gati_gitops.observe.wanted import MetricsSource
 from gati_gitops.output import Output
+from gati_gitops.reconcile.drift.git import settings_of
 from gati_gitops.reconcile.drift.look import Cluster
 from gati_gitops.reconcile.drift.run import Sight
 from gati_gitops.spec.metrics import MetricSource
@@ -102,11 +103,11 @@ def hubs(output: Output, places: list[Place]) -> set[str]:
 
 def target_at(output: Output, env: str, cluster: str) -> Target | None:
     """What the engine of a cluster is told, as it was written down."""
-    project = str(output.settings(env).get("project", ""))
+    project = str(settings_of(output, env).get("project", ""))
     return recorded_target(output.record(f"clusters/{cluster}/{RECORD}"), project, env, cluster)
 
 
 def _settings(output: Output, env: str, cluster: str) -> Mapping[str, Any]:
-    clusters = output.settings(env).get("clusters") or {}
+    clusters = settings_of(output, env).get("clusters") or {}
     found = clusters.get(cluster) or {}
     return found if isinstance(found, dict) else {}
