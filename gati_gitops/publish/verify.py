@@ -69,7 +69,7 @@ class _Verifying:
         for env in self._environments():
             mine = read_records(self.output, self.before, env, self.source)
             records[env] = tuple(mine.values())
-            spoilt = [*self._lost(env), *self._spoilt(env)]
+            spoilt = [*self._unrecorded(env, mine), *self._lost(env), *self._spoilt(env)]
             for difference in spoilt or self._environment(env, mine):
                 found.setdefault(difference.path, difference)
         if not records:
@@ -86,6 +86,7 @@ class _Verifying:
             parts = path.split("/")
             if len(parts) == 5 and parts[2] == "sources" and parts[3] == self.source:
                 found.add(parts[1])
+        found |= {env for env, _ in self.output.clusters() if any(self._plans(env))}
         wanted = self.narrowed.environments
         return sorted(env for env in found if not wanted or env in wanted)
 
@@ -128,6 +129,11 @@ class _Verifying:
             if record_group(specs.project, plan) != group
         )
         return {p: c for p, c in part.changes.items() if not (others and p.startswith(others))}
+
+    def _unrecorded(self, env: str, records: Mapping[str, Record]) -> Iterator[Difference]:
+        """Records that were deleted: nobody knows what to hold the environment against."""
+        if not records:
+            yield Difference(env, f"overlays/{env}/sources/{self.source}", "missing")
 
     def _lost(self, env: str) -> Iterator[Difference]:
         """Plans that are named and not there: on top of that nothing can be compiled."""

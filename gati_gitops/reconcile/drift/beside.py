@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gati_gitops.compiler.lost import lost_folders, lost_units, named
+from gati_gitops.compiler.lost import CRDS, lost_folders, lost_units, named
 from gati_gitops.decide.drift.files import FOREIGN, folder_of
 from gati_gitops.decide.drift.model import FileDrift, What
 from gati_gitops.emit.engines.target import RECORD
@@ -135,7 +135,7 @@ class _Looking:
         if not path.startswith(f"{self.root}/"):
             return False
         parts = path.removeprefix(f"{self.root}/").split("/")
-        if parts[-1] == "kustomization.yaml" and len(parts) < 3:
+        if parts[-1] == "kustomization.yaml" and len(parts) < 3 and parts[0] != CRDS:
             return True
         if len(parts) < 3 or not parts[1].startswith("_"):
             return False
