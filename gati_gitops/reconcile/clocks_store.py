@@ -75,6 +75,8 @@ class FileClocks:
         self._path = path
         self._last = b""
         self._strange = False
+        self._kept = False
+        """Whether clocks were found or kept here: then what breaks later is ours that broke."""
 
     def check(self) -> None:
         """Raises Misnamed for what is no place to keep clocks in."""
@@ -92,8 +94,10 @@ class FileClocks:
             return Remembered()
         except OSError as error:
             return Remembered(lost=f"{self._path} cannot be read: {error.strerror}")
-        if not _is_ours(self._last):
-            self._strange = True
+        ours = _is_ours(self._last)
+        self._strange = not (ours or self._kept)
+        self._kept = self._kept or ours
+        if self._strange:
             return Remembered(lost=f"{self._path} is no file of clocks")
         return _decoded(self._last, str(self._path))
 
@@ -117,7 +121,7 @@ class FileClocks:
                 remedy="give --clocks a file in a folder that can be written; until then steps and"
                 " drains begin anew with every run",
             ) from None
-        self._last = content
+        self._last, self._kept = content, True
 
 
 class ConfigMapClocks:

@@ -400,7 +400,7 @@ class TestRecording:
         other.write_text('{"kind": "something else"}\n')
         assert (
             run(["drift", "--repo", str(world.output), "--cluster", "eu", "--replay", str(other)])
-            == 4
+            == 2
         )
 
 

@@ -144,6 +144,17 @@ def test_what_never_was_ours_stays_as_it_is(tmp_path, content):
     assert store.read().clocks == CLOCKS
 
 
+def test_what_breaks_where_clocks_were_kept_is_ours(tmp_path):
+    """A job that goes on does not lose its clocks for good over a disk that failed once."""
+    path = tmp_path / "clocks.json"
+    store = FileClocks(path)
+    store.write(CLOCKS)
+    path.write_bytes(b"\xff no clocks")
+    assert "is broken" in store.read().lost
+    store.write(CLOCKS)
+    assert store.read().clocks == CLOCKS
+
+
 def test_clocks_are_not_kept_in_a_folder(tmp_path):
     with pytest.raises(Misnamed, match="is a folder"):
         FileClocks(tmp_path).check()
