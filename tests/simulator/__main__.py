@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--schedule", type=int, help="play this one alone")
     parser.add_argument("--trace", action="store_true", help="tell it from beginning to end")
     parser.add_argument("--mutate", action="store_true", help="remove each guard in turn")
+    parser.add_argument("--guard", action="append", help="with --mutate: only this one; repeatable")
     parser.add_argument("--write", action="store_true", help="with --mutate: keep what was found")
     args = parser.parse_args()
     if args.schedule is not None:
@@ -31,7 +32,7 @@ def main() -> int:
     if args.mutate:
         from tests.simulator.mutate import mutations
 
-        return mutations(args.seed, args.processes, write=args.write)
+        return mutations(args.seed, args.processes, args.guard, write=args.write)
     began = time.monotonic()
     sums = {args.rules: all_of(args.seed, args.schedules, args.rules, args.processes)}
     naive = args.schedules // 50 if args.naive is None else args.naive

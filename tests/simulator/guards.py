@@ -18,7 +18,8 @@ from math import isfinite
 
 from gati_gitops.decide.counters import Uncountable
 from gati_gitops.decide.observation import Gap
-from tests.simulator.scraped import MUTE, NAN, RENAMED
+from tests.simulator.scraped import DEAD, MUTE, NAN, RENAMED
+from tests.simulator.stories import TO_ZERO
 
 COMING = frozenset(("canary", "step", "blue-green", "direct", "manual", "many", "return"))
 LEAVING = frozenset(("drain", "kept", "rejected", "parked", "retire", "many"))
@@ -63,6 +64,9 @@ KINDER = {
     "short memory": Mutant("", "tests.simulator.schedule.idle_for", 1),
     "trouble elsewhere": Mutant("", "tests.simulator.trouble.fails_elsewhere", without=True),
     "mute gateway": Mutant("", "tests.simulator.setup.drawn_gateway", without=False),
+    "sleepers": Mutant("", "tests.simulator.schedule.drawn_scaling", TO_ZERO),
+    "dead scrapes": Mutant("", "tests.simulator.setup.drawn_fault", DEAD),
+    "its own scrapes": Mutant("", "tests.simulator.setup.drawn_target", "subject"),
     "long grace": Mutant("", "tests.simulator.schedule.drawn_grace", 150),
     "short looks": Mutant("", "tests.simulator.setup.drawn_memory", 0.2),
     "other roads": Mutant("", "tests.simulator.clients.drawn_client", "direct"),
@@ -77,11 +81,19 @@ named is not kept for long, so that nothing but what a look shows stands between
 where what a guard is for is no longer rare."""
 FORGETFUL = (
     "requests_were_counted", "requests_are_open", "gateway_has_open_requests",
-    "open_requests_are_unknown", "pods_changed", "outage_is_too_young", "pods_are_unread",
-    "gateway_is_unread", "names_are_unproved",
+    "open_requests_are_unknown", "pods_changed", "gateway_is_unread", "names_are_unproved",
 )  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(FORGETFUL, ("short memory",)),
+    "outage_is_too_young": ("short memory", "other roads", "sleepers"),
+    "pods_are_unread": (
+        "short memory",
+        "other roads",
+        "dead scrapes",
+        "its own scrapes",
+        "gauges_are_unread",
+        "counters_are_unread",
+    ),
     "others_are_unread": ("trouble elsewhere",),
     "counters_are_unread": ("short memory", "other roads", "no numbers"),
     "gauges_are_unread": ("short memory", "other roads", "long calls", "mute gauges"),

@@ -43,20 +43,21 @@ def _one(task):
     return mutant, after, harm
 
 
-def mutations(seed, processes, most=ENOUGH, *, write=False) -> int:
-    """Remove each guard in turn, and say how soon that is seen."""
-    tasks = [(seed, name, most) for name in mutants()]
-    missed = 0
-    first: dict[str, int] = {}
+def mutations(seed, processes, names=(), *, write=False) -> int:
+    """Remove each guard in turn, or those named, and say how soon that is seen."""
+    tasks = [(seed, name, ENOUGH) for name in names or mutants()]
+    unmissed = 0
+    known = json.loads(MISSED.read_text()) if names and MISSED.exists() else {}
     print(f"{'without':28} {'seen after':>12}  harm")
     with multiprocessing.get_context("fork").Pool(processes, prepare) as pool:
         for mutant, after, (kind, text) in pool.imap(_one, tasks, chunksize=1):
-            missed += not after
-            first[mutant.name] = after - 1
+            unmissed += not after
+            if after:
+                known[mutant.name] = after - 1
             seen = f"{after:,}" if after else "never"
             behind = f" (behind {', '.join(mutant.behind)})" if mutant.behind else ""
             print(f"{mutant.name:28} {seen:>12}  {kind}: {text}{behind}", flush=True)
-    if write and not missed:
-        MISSED.write_text(json.dumps(first, indent=2, sort_keys=True) + "\n")
-    print(f"{len(tasks) - missed} of {len(tasks)} guards are missed when they are gone")
-    return 1 if missed else 0
+    if write:
+        MISSED.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    print(f"{len(tasks) - unmissed} of {len(tasks)} guards are missed when they are gone")
+    return 1 if unmissed else 0

@@ -91,7 +91,7 @@ class Play:
         """Whether a person is about to do something."""
         self.decide = decide
         self.story = story = _drawn_story(dice)
-        self.scaling = dice.drawn(((0.4, FIXED), (0.32, ONE), (0.16, SCALED), (0.12, TO_ZERO)))
+        self.scaling = drawn_scaling(dice)
         if story.name not in ("drain", "parked") and self.scaling is TO_ZERO:
             self.scaling = SCALED
         self.calm = dice.chance(0.1)
@@ -267,6 +267,11 @@ class Play:
             sum(job.passes for job in self.jobs),
             world.told,
         )
+
+
+def drawn_scaling(dice):
+    """How many pods a version has, and who says so."""
+    return dice.drawn(((0.4, FIXED), (0.32, ONE), (0.16, SCALED), (0.12, TO_ZERO)))
 
 
 def drawn_grace(dice) -> int:
