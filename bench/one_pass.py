@@ -7,7 +7,7 @@ filling a real one takes longer than all the rest.
 
 First every unit takes a step, in one commit; that is done over and over from the same state. Then
 the cluster has synced it, and nothing is decided. Of each the best pass has to keep to the budget,
-in seconds on the wall: a slower one says more of what else the machine had to do.
+in seconds on the wall; on a machine that has more to do than it has processors, in seconds of work.
 
 python bench/one_pass.py [--smoke] [--units N] [--profile]
 """
@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.cluster import Pages, copied, running, served
 from bench.prometheus import filled
-from bench.reconcile import BUDGET, NAMES, ROUNDS, SMOKE, fleet, job
+from bench.reconcile import BUDGET, NAMES, ROUNDS, SMOKE, fleet, held, job
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.observe.kube import Access
 from gati_gitops.output import Output, UnitKey
@@ -154,7 +154,7 @@ def main() -> int:
                 for took in found:
                     print(f"  {took}", flush=True)
                 print(f"  {found[-1].passed.judged[0].decision.reason}")
-                best = min(took.wall for took in found)
+                best = min(held(took.wall, took.user + took.system) for took in found)
                 late += [f"{what}: {best:.2f} s"] if best > BUDGET else []
             if profile:
                 profile.disable()
