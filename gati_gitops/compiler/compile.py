@@ -55,12 +55,13 @@ def compile_specs(
     """
     output = Output(before)
     source = specs.project.spec.source or specs.project.metadata.name
-    specs = replace(specs, project=owned(specs.project, output, source))
+    narrowed = narrowed or Narrowed()
+    wanted = narrowed.environments
+    specs = replace(specs, project=owned(specs.project, output, source, wanted))
     linked = link_all(specs, output.names())
     problems = [*specs.warnings, *check(specs, linked)]
     if any(problem.is_error for problem in problems):
         raise SpecsInvalid(problems)
-    narrowed = narrowed or Narrowed()
     if not upgrade:
         _check_compiler(output, specs, source, narrowed)
     for env, settings in specs.project.spec.environments.items():

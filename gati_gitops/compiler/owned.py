@@ -6,7 +6,7 @@ gati.yaml says: otherwise a second source could do without the first one's appro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -30,10 +30,15 @@ _OF_PROJECT = frozenset(("rollout", "decommission", "deletion_budget"))
 """Those that a project may set for all environments."""
 
 
-def owned(project: GatiProject, output: Output, source: str) -> GatiProject:
-    """A project with the settings of those who own its environments."""
+def owned(
+    project: GatiProject, output: Output, source: str, wanted: Collection[str] = ()
+) -> GatiProject:
+    """A project with the settings of those who own its environments.
+
+    Settings that can't be read are refused, of ``wanted`` environments only if some are named.
+    """
     environments, promotion = dict(project.spec.environments), dict(project.spec.promotion)
-    for env, ruling, rule, _ in _others(project, output, source):
+    for env, ruling, rule, _ in _others(project, output, source, wanted):
         update = {field: getattr(ruling, field) for field in _FIELDS.values()}
         environments[env] = environments[env].model_copy(update=update)
         promotion.pop(env, None)
@@ -44,10 +49,12 @@ def owned(project: GatiProject, output: Output, source: str) -> GatiProject:
     return project.model_copy(update={"spec": spec})
 
 
-def overruled(project: GatiProject, output: Output, source: str) -> Iterator[str]:
+def overruled(
+    project: GatiProject, output: Output, source: str, wanted: Collection[str] = ()
+) -> Iterator[str]:
     """What a project says in vain, in words."""
     spec = project.spec
-    for env, ruling, rule, owner in _others(project, output, source):
+    for env, ruling, rule, owner in _others(project, output, source, wanted):
         own = spec.environments[env]
         said = own.model_fields_set | (spec.model_fields_set & _OF_PROJECT)
         names = [
@@ -70,11 +77,16 @@ def _said(spec: ProjectSpec, env: str, field: str) -> object:
 
 
 def _others(
-    project: GatiProject, output: Output, source: str
+    project: GatiProject, output: Output, source: str, wanted: Collection[str]
 ) -> Iterator[tuple[str, Environment, Promotion | None, str]]:
     """Environments that another source owns, with its settings and its name."""
     for env, own in project.spec.environments.items():
-        said = output.settings(env)
+        try:
+            said = output.settings(env)
+        except Refused:
+            if not wanted or env in wanted:
+                raise
+            continue
         owner = str(said.get("owner", source))
         if owner != source:
             yield env, *_read(env, own, said), owner

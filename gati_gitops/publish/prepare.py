@@ -51,8 +51,9 @@ def prepare(
     """Compile on top of a tip. Raises SpecsInvalid or Refused; nothing was written then."""
     before = tip.snapshot(request.root)
     output = Output(before)
-    notes = tuple(overruled(request.project, output, request.source))
-    request = replace(request, project=owned(request.project, output, request.source))
+    wanted = request.narrowed.environments
+    notes = tuple(overruled(request.project, output, request.source, wanted))
+    request = replace(request, project=owned(request.project, output, request.source, wanted))
     adopted = adopt(before, undone)
     compilation = compile_changed(request, before, tip.objects) if not undone else None
     whole = compilation is None
@@ -223,7 +224,7 @@ class _Work:
             record = Record(request.source, group, __version__, commit, trees, leaving)
             changes |= record_file(record, env, request.file)
         changes = {path: c for path, c in changes.items() if self.chain.read(path) != c}
-        if self.whole and part.groups >= self._groups(env):
+        if self._is_all(part):
             gone = known.keys() - part.groups
             changes |= {record_path(env, request.source, group): None for group in gone}
         return changes
@@ -246,12 +247,16 @@ class _Work:
         env, source = part.environment, self.request.source
         known = read_records(self.output, self.before, env, source)
         mine = {g: r for g, r in known.items() if g in part.groups}
-        whole = self.whole and part.groups >= self._groups(env)
         return (
             mine.keys() != part.groups
-            or (whole and known.keys() != part.groups)
+            or (self._is_all(part) and known.keys() != part.groups)
             or any(record.compiler != __version__ for record in mine.values())
         )
+
+    def _is_all(self, part: Part) -> bool:
+        """Whether it has all groups of its environment; who publishes a part knows no others."""
+        plain = self.whole and self.request.narrowed == Narrowed()
+        return plain and part.groups >= self._groups(part.environment)
 
     def _groups(self, env: str) -> set[str]:
         project = self.request.project

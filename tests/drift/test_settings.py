@@ -132,6 +132,16 @@ class TestOthers:
         assert cli("hold shop/users", "--env", "staging", "--reason", "x")[0] == 0
         assert world.ledger("overlays/prod/east/shop/handler-users").hold
 
+    def test_they_are_published(self, world, broken):
+        world.by_hand(broken)
+        world.merge({"users.yaml": handler(replicas=7)})
+        before = world.tree()
+        steps = world.publish("staging").steps
+        assert {step.environment for step, _ in steps} == {"staging"}
+        after = world.tree()
+        changed = {path for path in before | after if after.get(path) != before.get(path)}
+        assert not {path for path in changed if path.startswith("overlays/prod")}
+
     def test_they_are_told(self, world, cli, broken):
         world.by_hand(broken)
         assert cli("drift", "--git-only", "--env", "staging")[0] == 0
