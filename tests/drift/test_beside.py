@@ -7,9 +7,10 @@ import pytest
 
 from gati_gitops.cli.main import run
 from gati_gitops.reconcile.fence import Term, fence_file
-from tests.drift.kit import published
+from tests.drift.kit import published, shop
 from tests.drift.test_repository import files, replaced
-from tests.publish.kit import git
+from tests.job.kit import PROJECT
+from tests.publish.kit import World, git
 
 EU = "overlays/prod/eu"
 RECORD = "overlays/prod/sources/shop/all.yaml"
@@ -177,6 +178,55 @@ class TestHistory:
             git(hand, "commit", "-q", "-m", text if way != "squash" else "Squash it")
         git(hand, "push", "-q", "-f", "origin", "main")
         assert not {p for p in files(look()) if "/handler-users/" not in p}
+
+    def test_nor_is_a_merge_of_what_has_no_record(self, world, look):
+        def step(root):
+            (root / TERMS).write_bytes(fence_file({"eu": Term("a", 2, "b")}))
+
+        base = world.tip()
+        ours = world.by_hand(step, f"Step{OURS}")
+        hand = world.root / "hand"
+        git(hand, "checkout", "-q", "-B", "main", base)
+        git(hand, "merge", "-q", "--no-ff", "-m", "Merge it", ours)
+        git(hand, "push", "-q", "-f", "origin", "main")
+        assert files(look(code=0)) == {}
+
+
+class TestJob:
+    """The job of a cluster is taken as it is by everybody but who compiles it."""
+
+    @pytest.fixture
+    def world(self, tmp_path):
+        specs = shop()
+        said = json.loads(specs["gati.yaml"])
+        said["spec"]["job"] = PROJECT["job"]
+        world = World(tmp_path)
+        world.release(specs | {"gati.yaml": json.dumps(said)})
+        return world
+
+    @pytest.mark.parametrize("edit", ["a file", "gone", "release"])
+    def test_it_comes_back(self, world, look, edit, capsys):
+        before = world.tree()
+        (rights,) = [
+            p for p in before if p.startswith(EU) and p.endswith("_reconciler/rights.yaml")
+        ]
+        (release,) = [p for p in before if "/reconciler/" in p and p.endswith("/deployment.yaml")]
+        edits = {
+            "a file": replaced(rights, "get", "delete"),
+            "gone": gone(rights.rpartition("/")[0]),
+            "release": gone(release.rpartition("/")[0]),
+        }
+        world.by_hand(edits[edit])
+        after = world.tree()
+        found = files(look(code=1))
+        if edit == "release":
+            assert release.rpartition("/")[0] in found
+        else:
+            assert found.keys() >= {p for p in before if after.get(p) != before[p]}
+        run(["drift", "--repo", str(world.output), "--git-only", "--fix", "revert"])
+        capsys.readouterr()
+        assert world.tree() == before
+        assert files(look(code=0)) == {}
 
 
 def test_verify_does_not_pass_over_an_environment(world):
