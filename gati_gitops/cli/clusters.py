@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gati_gitops.redact import redact
+
 if TYPE_CHECKING:
     from gati_gitops.observe.kube_config import Access
 
@@ -38,12 +40,17 @@ def cluster_options(command: Any) -> Any:
 
 def prometheus_of(texts: Iterable[str]) -> dict[str, str]:
     """Addresses of metrics by cluster, as ``--prometheus`` says them."""
+    from gati_gitops.spec.address import web_address
+
     found: dict[str, str] = {}
     for text in texts:
         cluster, equals, url = text.partition("=")
         if not (equals and cluster) or not url.startswith(("http://", "https://")):
-            raise click.UsageError(f"--prometheus {text} is not CLUSTER=URL")
-        found[cluster] = url
+            raise click.UsageError(f"--prometheus {redact(text)} is not CLUSTER=URL")
+        try:
+            found[cluster] = web_address(url)
+        except ValueError as error:
+            raise click.UsageError(f"--prometheus {cluster}={redact(url)}: {error}") from None
     return found
 
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from gati_gitops.repo.repository import Repository, Tip
 
 CONFIG_MAP = ("configmap:", "configmap/")
+LONGEST = 30 * 86400.0
+"""Seconds that anybody could mean to wait."""
 
 
 def options(command: Any) -> Any:
@@ -169,10 +171,12 @@ def _seconds(option: str, text: str) -> float:
 
     try:
         found = float(seconds(text))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         found = 0.0
-    if found <= 0:
-        raise click.UsageError(f"{option} {text} is no duration; write one such as 60s or 5m")
+    if not 0 < found <= LONGEST:
+        raise click.UsageError(
+            f"{option} {text} is no duration up to 30 days; write one such as 60s or 5m"
+        )
     return found
 
 
@@ -282,7 +286,7 @@ class Teller:
     """Only what is done is told."""
     silent: bool = False
     """Lines of a log tell it instead."""
-    _last: list[str] | None = None
+    _last: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
     def told(self, passed: Passed) -> int:
         """All of one pass; the exit code, or what it ends with."""
@@ -345,13 +349,15 @@ class Teller:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
             lines = table_lines(passed.judged, width=width, colour=colour, quiet=quiet)
         lines += written_lines(passed)
-        if quiet and lines == (self._last or []):
+        notes = [*passed.notes, *map(str, passed.failures)]
+        if quiet and (lines, notes) == self._last:
             return
-        self._last = lines
-        for line in lines:
-            click.echo(line, color=True)
-        for note in (*passed.notes, *map(str, passed.failures)):
+        if not quiet or lines != self._last[0]:
+            for line in lines:
+                click.echo(line, color=True)
+        for note in notes:
             click.echo(safe(note), err=True)
+        self._last = (lines, notes)
         if not self.quiet:
             click.echo(summary(passed, dry_run=self.dry_run), err=True)
 

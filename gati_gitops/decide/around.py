@@ -15,8 +15,8 @@ class Around:
 
     frozen: str = ""
     """Why nothing but a rollback may happen now: a window, in words."""
-    cannot_write: str = ""
-    """Why the job could not commit a rollback; empty: it could."""
+    cannot_write: str | None = ""
+    """Why the job could not commit a rollback; empty: it could; None: nobody asked."""
     judged: Mapping[Key, str] = field(default_factory=dict)
     """What was rejected on sibling clusters or upstream, and where."""
     unread: str = ""

@@ -164,13 +164,18 @@ def _facts(unit: Unit) -> tuple[Fact, ...]:
     state = (
         f"{engine.state} {engine.revision}".strip() if isinstance(engine, Engine) else str(engine)
     )
-    cannot = unit.around.cannot_write
     return (
         Fact("route", route or "as the ledger has it", "as the ledger has it", ok=not route),
         Fact("sync engine", state),
-        Fact("job", cannot or "can write", "can write", ok=not cannot),
+        _job(unit.around.cannot_write),
         Fact("window", unit.around.frozen or "open", "open", ok=not unit.around.frozen),
     )
+
+
+def _job(cannot_write: str | None) -> Fact:
+    if cannot_write is None:  # a dry run may have other rights, and what does not roll needs none
+        return Fact("job", "not asked whether it can write")
+    return Fact("job", cannot_write or "can write", "can write", ok=not cannot_write)
 
 
 def _age(unit: Unit, seen: Observation) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from gati_gitops.spec.rollout import Freeze
 class Surroundings:
     """What stands around the units of a scene at one moment; each thing is found out once."""
 
-    def __init__(self, scene: Scene, now: float, cannot_write: str = "") -> None:
+    def __init__(self, scene: Scene, now: float, cannot_write: str | None = "") -> None:
         self._scene = scene
         self._now = now
         self._cannot_write = cannot_write

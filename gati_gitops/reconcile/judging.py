@@ -31,7 +31,7 @@ class Judging:
     looked: Looked
     clocks: Clocks
     now: float
-    cannot_write: str = ""
+    cannot_write: str | None = ""
     """Why the job could not commit a rollback."""
     announce: Announcer = field(default_factory=Announcer)
 

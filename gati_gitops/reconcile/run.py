@@ -193,7 +193,7 @@ class _Passing:
         if self._closed is None and not self._dry_run and _rolls(scene):
             self._closed = job.repository.closed_to_us()
         now = job.hand.clock()
-        return Judging(looked, self._remembered.clocks, now, self._closed or "", job.announce)
+        return Judging(looked, self._remembered.clocks, now, self._closed, job.announce)
 
     def _still(self) -> bool:
         """Whether what was decided may be written now: by us, and on what is fresh."""

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self
 
+from pydantic import ValidationError
+
 from gati_gitops.compiler.stored import Where
 from gati_gitops.decide.observation import Gap, Missing
 from gati_gitops.emit.engines.target import Target
@@ -29,6 +31,7 @@ from gati_gitops.reconcile.drift.sights import target_at
 from gati_gitops.reconcile.looking import Eyes
 from gati_gitops.reconcile.nudge import nudge
 from gati_gitops.reconcile.places import At, Scene
+from gati_gitops.redact import redact
 from gati_gitops.render import render
 from gati_gitops.spec.metrics import MetricSource
 from gati_gitops.spec.rollout import Rollout
@@ -145,7 +148,13 @@ class Sources:
         url = self._prometheus.get(at[1])
         if url is None:
             return said
-        return said.model_copy(update={"url": url}) if said else MetricSource(url=url)
+        if said is None:
+            return MetricSource(url=url)
+        try:  # a token must not go there in the clear
+            return MetricSource.model_validate({**said.model_dump(), "url": url})
+        except ValidationError as error:
+            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise Misnamed(f"--prometheus {at[1]}={redact(url)}: {why}") from None
 
 
 def _built(scene: Scene, at: At) -> Built:

@@ -36,7 +36,7 @@ def sound_port(text: str | None) -> bool:
     return text is None or 1 <= int(text) <= 65535
 
 
-def _address(value: str) -> str:
+def web_address(value: str) -> str:
     found = _ADDRESS.fullmatch(value)
     if found is None or any(not sign.isprintable() or sign == " " for sign in value):
         raise ValueError(
@@ -58,4 +58,4 @@ def _address(value: str) -> str:
     return value.rstrip("/")
 
 
-WebAddress = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_address)]
+WebAddress = Annotated[str, StringConstraints(max_length=2048), AfterValidator(web_address)]

@@ -90,7 +90,7 @@ def test_explain_tells_every_fact_of_one_unit_and_writes_nothing(told):
     code, out, _ = told.replay("--explain", "shop/users")
     assert code == 0
     assert out.startswith("shop/users in prod on east")
-    for words in ("advance", "version v1 (Active at 100 %)", "version v2 (Starting at 0 %)", "clocks:", "ledger "):  # fmt: skip
+    for words in ("advance", "job: not asked whether it can write", "version v1 (Active at 100 %)", "version v2 (Starting at 0 %)", "clocks:", "ledger "):  # fmt: skip
         assert words in out, words
     assert "shop/carts" not in out
     assert told.town.tip() == tip
@@ -133,7 +133,13 @@ def test_another_jobs_clusters_are_refused_with_5(told, tmp_path):
         (["--watch", "--explain", "shop/users"], "--watch"),
         (["--interval", "soon"], "--interval soon is no duration"),
         (["--deadline", "0s"], "--deadline 0s is no duration"),
+        (["--interval", f"{'9' * 400}d"], "is no duration"),
+        (["--deadline", "31d"], "is no duration up to 30 days"),
         (["--prometheus", "east"], "CLUSTER=URL"),
+        (["--prometheus", "east=http://"], "the address is not http://"),
+        (["--prometheus", "east=http://a b/"], "the address is not http://"),
+        (["--prometheus", "east=http://169.254.169.254/"], "is never asked"),
+        (["--prometheus", "east=http://robot:hunter2@metrics/"], "a user name or password"),
         (["--clocks", "configmap:nowhere"], "configmap:NAMESPACE/NAME"),
     ],
 )
@@ -141,6 +147,14 @@ def test_what_cannot_be_meant_is_refused_with_2(told, arguments, words):
     code, _, err = told.replay(*arguments)
     assert code == 2
     assert words in err
+    assert "hunter2" not in err
+
+
+def test_notes_are_told_even_where_nothing_is_decided(told, tmp_path):
+    """A folder where clocks should be kept: quiet or not, somebody must hear of it."""
+    for quiet in ((), ("--quiet",)):
+        code, _, err = told.replay("--clocks", str(tmp_path), *quiet)
+        assert code and str(tmp_path) in err, err
 
 
 def test_what_is_no_recording_is_refused(told, tmp_path):
