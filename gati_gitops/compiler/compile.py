@@ -45,13 +45,15 @@ def compile_specs(
     discard: bool = False,
     upgrade: bool = False,
     sweep: bool = True,
+    partial: bool = False,
     taken_back: Mapping[tuple[str, str, UnitKey], TakenBack] | None = None,
 ) -> Compilation:
     """Compile on top of ``before``. Raises SpecsInvalid or Refused; nothing is half done.
 
     With ``sweep``, release folders that nobody names go at once; a repository with open branches
-    that may still name them wants a later commit for that. ``taken_back`` are units, by environment
-    and cluster, that a person removed from the output.
+    that may still name them wants a later commit for that. With ``partial``, ``before`` shows some
+    units and the names of all: those that are not shown are not lost. ``taken_back`` are units, by
+    environment and cluster, that a person removed from the output.
     """
     output = Output(before)
     source = specs.project.spec.source or specs.project.metadata.name
@@ -66,7 +68,7 @@ def compile_specs(
         _check_compiler(output, specs, source, narrowed)
     for env, settings in specs.project.spec.environments.items():
         for cluster in settings.clusters:
-            if narrowed.has(env, cluster):
+            if narrowed.has(env, cluster) and not partial:
                 refuse_lost(output, env, cluster, compiled=True)
     run = Run(
         specs, linked, output, source, narrowed, problems, templates_of(specs), taken_back or {}

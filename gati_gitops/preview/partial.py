@@ -172,7 +172,7 @@ class Partial:
         part = Part(self._before, self._clusters, {name for name, _ in wanted}, wanted)
         small = within(given.specs, docs.__contains__)
         compilation = compile_specs(
-            small, part, narrowed=self._narrowed, discard=True, upgrade=True
+            small, part, narrowed=self._narrowed, discard=True, upgrade=True, partial=True
         )
         side = side_of(given, compilation, mine.linked, self._narrowed)
         files = {
