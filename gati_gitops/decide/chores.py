@@ -21,7 +21,8 @@ KEEPING = frozenset((Phase.ACTIVE, Phase.DRAINING))
 def chores(unit: Unit, sight: Sight, found: Judged, *, baking: bool) -> Judged:
     """What was found, or what can be done beside it."""
     busy = found.move is not None and found.verdict not in LAST
-    if busy or found.rolling or baking:
+    # while the route is another or cannot be read, it may be in a person's hands
+    if busy or found.rolling or baking or unit.differs:
         return found
     move = _proved(unit, sight, found) or _handed_over(unit, sight) or _spare(unit, sight, found)
     if move is None:

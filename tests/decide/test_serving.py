@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gati_gitops.decide.around import Around
-from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute
+from gati_gitops.decide.observation import Engine, EngineState, Gap, LiveRoute, Missing
 from gati_gitops.decide.verdict import Verdict
 from gati_gitops.ledger.model import Phase
 from gati_gitops.plan.model import Scaling
@@ -367,6 +367,17 @@ def test_the_longest_dwell_that_was_stood_is_proved_and_only_once():
     world.around = Around(dwells=(3600.0, 7200.0, 86400.0))
     quiet(world, 6600, 600.0)
     assert world.passes(1800, 600).move.seconds == 7200
+
+
+def test_a_route_that_cannot_be_read_may_be_in_a_persons_hands():
+    world = World(stored(entry("v1", Phase.ACTIVE, 100))).traffic(v1=10)
+    world.around = Around(dwells=(3600.0,))
+    quiet(world, 3000, 300)
+    world.bend = with_live(route=Missing(Gap.ERROR, "503"))
+    for _ in range(5):
+        assert world.look(300).move is None
+    world.bend = lambda seen: seen
+    assert world.look(60).verdict is Verdict.PROVE
 
 
 def test_time_in_which_nobody_looked_proves_nothing():

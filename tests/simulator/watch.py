@@ -45,6 +45,7 @@ class Truth:
     newest: float
     """Up to when metrics were told."""
     ready: list[int]
+    desired: list[int]
     restarted: list[float]
     """When a pod of each version last began again."""
     weights: dict[int, int]
@@ -135,10 +136,11 @@ class Watch:
             for index, share in site.weights.items():
                 if share:
                     site.seen_since[index] = site.seen_since[index] or self.world.now
-        ready = [0] * self.world.versions
+        ready, desired = [0] * self.world.versions, [0] * self.world.versions
         restarted = [0.0] * self.world.versions
         for index, deployment in site.deployments.items():
             ready[index] = sum(pod.ready for pod in deployment.pods)
+            desired[index] = deployment.desired
             for pod in deployment.pods:
                 if pod.restarts and pod.restarted > restarted[index]:
                     restarted[index] = pod.restarted
@@ -146,6 +148,7 @@ class Watch:
             self.world.now,
             self.world.now,
             ready,
+            desired,
             restarted,
             dict(site.weights),
             dict(site.live_weights),
@@ -313,8 +316,7 @@ class Watch:
         id, rules = self.world.ids[index], site.rules
         entry, active = ledger.live(id), ledger.active
         other = self.world.ids.index(active.id) if active is not None else -1
-        deployment = site.deployments.get(other)
-        if deployment is not None and deployment.desired and not truth.ready[other]:
+        if active is not None and truth.desired[other] and not truth.ready[other]:
             self.bad("left alone", f"{active.id} had no ready pod when {id} was parked")
         if entry.barred:
             return
