@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
+from typing import Any
 
 from gati_gitops.emit.monitoring.monitors import monitor
 from gati_gitops.emit.objects.meta import Object
@@ -65,7 +66,7 @@ def manifests(plan: UnitPlan, ledger: Ledger) -> Tree:
         files |= template_files(plan)
         resources.append(_TEMPLATES)
     kustomization: Object = {**KUSTOMIZATION, "resources": sorted(resources)}
-    inline = [{"patch": dump(p).decode()} for pair in deployed for p in _patches(plan, *pair)]
+    inline = [{"patch": _inline(p)} for pair in deployed for p in _patches(plan, *pair)]
     if inline:
         kustomization["patches"] = inline
     images = {image["name"]: image for _, version in deployed for image in version.images}
@@ -132,6 +133,17 @@ def _scaling(plan: UnitPlan, deployed: list[tuple[Entry, PlannedVersion]]) -> li
         if entry.phase in SCALED:
             found += [scaler(plan, version), disruption_budget(plan, version)]
     return [item for item in found if item is not None]
+
+
+def _inline(patch: Object) -> str:
+    """A patch as text. Kustomize strips it, and what ends in a line of text would lose its end."""
+    last: Any = patch
+    while isinstance(last, dict | list) and last:
+        last = [*last.values()][-1] if isinstance(last, dict) else last[-1]
+    if isinstance(last, str) and last != last.rstrip():
+        others = {key: value for key, value in patch.items() if key != "metadata"}
+        patch = {**others, "metadata": patch["metadata"]}
+    return dump(patch).decode()
 
 
 def _patches(plan: UnitPlan, entry: Entry, version: PlannedVersion) -> list[Object]:

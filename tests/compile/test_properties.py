@@ -30,9 +30,11 @@ from tests.compile.kit import (
     compiled,
     dangling,
     decide,
+    handler,
     kustomize,
     ledger,
     objects,
+    project,
     tree_of,
     weights,
     write,
@@ -144,6 +146,28 @@ def unpromoted(files: dict[str, str]) -> dict[str, str]:
     settings_ = json.loads(files["gati.yaml"])
     settings_["spec"].pop("promotion", None)
     return {**files, "gati.yaml": json.dumps(settings_)}
+
+
+@pytest.mark.kustomize
+@pytest.mark.parametrize("text", ["two\n", "two\n\n\n", "two \n", "\n", "two", " two\n"])
+def test_a_file_of_an_environment_keeps_its_end(tmp_path, text):
+    """Kustomize strips the text of a patch; the last file of a ConfigMap is the last thing in it."""
+
+    def files(**contents: str) -> dict[str, Any]:
+        return {"volumes": [{"name": "vol", "mountPath": "/mnt", "files": contents}]}
+
+    partial = {**json.loads(handler()), "spec": files(a="one\n", z=text)}
+    given = {
+        "gati.yaml": project({"staging": ["stage"]}),
+        "users.yaml": handler(**files(a="one\n")),
+        "environments/staging/users.yaml": json.dumps(partial),
+    }
+    tree = tree_of(given)
+    write(tree, tmp_path)
+    folder = "overlays/staging/stage/shop/handler-users"
+    for built in (kustomize(tmp_path, folder), render(MemoryFiles(tree), folder).objects()):
+        (found,) = [item for item in built if item["kind"] == "ConfigMap"]
+        assert found["data"]["vol.z"] == text
 
 
 @given(valid)
