@@ -300,13 +300,15 @@ class Teller:
     def replayed(self, passes: Iterable[Passed], cut: str = "") -> int:
         """All of a recording. ``cut``: what is said of one that ends in the middle of a look."""
         found = False
+        worst: GatiError | None = None
         unseen: list[str] = []
         for passed in passes:
             found = True
             self.passed(passed)
-            if (error := passed.worst) is not None:
-                raise error
+            worst = worst or passed.worst
             unseen += map(str, passed.failures)
+        if worst is not None:
+            raise worst
         if not found:
             said = f"the recording is empty; {cut}" if cut else "the recording is empty"
             raise Outside(said, remedy="record with --record")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
 
 from gati_gitops.cli.main import run
+from gati_gitops.cli.reconciling import Teller
+from gati_gitops.errors import Refused
 from gati_gitops.observe.recording import Look, Recorder
 from gati_gitops.observe.wanted import Wanted
 from gati_gitops.output import Output
@@ -163,6 +166,21 @@ def test_what_is_no_recording_is_refused(told, tmp_path):
     assert code == 2 and "is no recording" in err
     code, _, err = told.run("--replay", str(tmp_path / "missing"))
     assert code == 2 and "missing" in err
+
+
+def test_a_replay_goes_on_after_a_pass_that_was_refused_something(told):
+    """An environment that cannot be read is no reason to hear nothing of the others later on."""
+    passed = told.town.look(dry_run=True)
+    heard = []
+
+    class Hearing(Teller):
+        def passed(self, passed):
+            heard.append(passed)
+
+    bad = replace(passed, error=Refused("overlays/staging/project.yaml can't be read", remedy="x"))
+    with pytest.raises(Refused, match="staging"):
+        Hearing("text", dry_run=True, explain="").replayed([bad, passed])
+    assert heard == [bad, passed]
 
 
 def test_a_recording_without_a_cluster_says_so(told):
