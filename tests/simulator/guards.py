@@ -81,7 +81,7 @@ named is not kept for long, so that nothing but what a look shows stands between
 where what a guard is for is no longer rare."""
 FORGETFUL = (
     "requests_were_counted", "requests_are_open", "gateway_has_open_requests",
-    "open_requests_are_unknown", "pods_changed", "gateway_is_unread", "names_are_unproved",
+    "open_requests_are_unknown", "pods_changed", "names_are_unproved",
 )  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(FORGETFUL, ("short memory",)),
@@ -96,6 +96,7 @@ BEHIND: dict[str, tuple[str, ...]] = {
     ),
     "others_are_unread": ("trouble elsewhere",),
     "counters_are_unread": ("short memory", "other roads", "no numbers"),
+    "gateway_is_unread": ("dead scrapes", "bad gateway"),
     "gauges_are_unread": ("short memory", "other roads", "long calls", "mute gauges"),
     "gateway_names_are_unproved": ("short memory", "lost names", "bad gateway"),
     "evidence_is_old": ("evidence_may_be_late", "quick pushes"),

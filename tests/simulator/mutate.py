@@ -40,7 +40,7 @@ def _one(task):
     if mutant.behind and after:  # while it is there, those before it must not be missed so soon
         alone, _ = first_caught(seed, mutant.behind, mutant.stories, after)
         after = 0 if alone else after
-    return mutant, after, harm
+    return name, after, harm
 
 
 def mutations(seed, processes, names=(), *, write=False) -> int:
@@ -50,7 +50,8 @@ def mutations(seed, processes, names=(), *, write=False) -> int:
     known = json.loads(MISSED.read_text()) if names and MISSED.exists() else {}
     print(f"{'without':28} {'seen after':>12}  harm")
     with multiprocessing.get_context("fork").Pool(processes, prepare) as pool:
-        for mutant, after, (kind, text) in pool.imap(_one, tasks, chunksize=1):
+        for name, after, (kind, text) in pool.imap(_one, tasks, chunksize=1):
+            mutant = mutants()[name]
             unmissed += not after
             if after:
                 known[mutant.name] = after - 1

@@ -52,12 +52,16 @@ class Site:
         self.break_glass = ""
         self.rate = 0.0
         self.rate_since = 0.0
-        """Since when anybody calls at all."""
+        """Since when anybody calls at all, or did before it became quiet."""
+        self.rate_last = 0.0
+        """How many called then."""
         self.idle = (setup.probes, 0.0, 0.0, 0.0)
         self.calls: list[Call] = []
         self.buried: list[tuple[int, Pod]] = []
         self.flow_until = [0.0] * VERSIONS
         """Until when each version had a share of the flow."""
+        self.flow_before = [0.0] * VERSIONS
+        """The same, as it was when the last flow began."""
         self.seen_since = [0.0] * VERSIONS
         """Since when a job can know of it."""
         self.shown_since = [0.0] * VERSIONS
@@ -188,6 +192,8 @@ class Site:
         self.count_flow()
         if rate and not self.rate:
             self.rate_since = self.world.now
+            self.flow_before = list(self.flow_until)
+        self.rate_last = rate or self.rate_last
         if rate == 0 < self.rate:
             for index, share in self.weights.items():
                 if share:

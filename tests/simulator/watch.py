@@ -66,6 +66,10 @@ class Truth:
     judged: frozenset[tuple[str, str]]
     """What was rejected elsewhere, whether or not the job could read it."""
     flow_until: list[float]
+    flow_before: list[float]
+    """Until when there were requests before those that came last."""
+    flow: tuple[float, float]
+    """Since when they come, and how many a second."""
     left: list[float]
     """Since when the job that decides has seen each version without a share; 0: it has not."""
 
@@ -165,6 +169,8 @@ class Watch:
             site.rate,
             frozenset(site.rejected_elsewhere()),
             list(site.flow_until),
+            list(site.flow_before),
+            (site.rate_since, site.rate_last),
             list(left),
         )
 
@@ -296,12 +302,11 @@ class Watch:
             self.bad("parked in use", f"the gateway gave {id} {truth.weights[index]}")
         if index in truth.referenced:
             self.bad("parked in use", f"somebody names the Service of {id}")
-        quiet = at - truth.flow_until[index]
-        if truth.weights.get(index) and truth.rate:
-            if _began_unseen(site, index, at, truth.rate):
-                self.costs["requests that began after the look"] += 1
-            else:
-                quiet = 0.0
+        flows = bool(truth.weights.get(index) and truth.rate)
+        quiet = 0.0 if flows else at - truth.flow_until[index]
+        if quiet < rules.grace - 1 and _began_unseen(site, index, truth, flows):
+            self.costs["requests that began after the look"] += 1
+            quiet = at - truth.flow_before[index]
         if quiet < rules.grace - 1:
             self.bad("parked in use", f"{id} had requests {quiet:.0f} s before")
         for call in site.calls:
@@ -368,17 +373,19 @@ def _is_deployed(site, index):
     return entry is not None and entry.phase in DEPLOYED and entry.phase is not Phase.PARKED
 
 
-def _began_unseen(site, index, at, rate):
-    """Whether the flow began so late that no scrape can have shown it.
+def _began_unseen(site, index, truth, flows):
+    """Whether the flow began so late that no scrape can have shown it, whether or not it goes on.
 
     Who has a share of it counts the first request when that share amounts to one.
     """
-    began = site.rate_since
+    at, (began, rate) = truth.at, truth.flow
     if began <= at - 2 * site.setup.scrape:
         return False
     deployment = site.deployments.get(index)
     pods = deployment.pods if deployment is not None else ()
     first = began + max(1.0, max(len(pods), len(site.gates)) / rate)
+    if not flows and first > truth.flow_until[index]:
+        return True
     return not any(one.saw(first, at) for one in (*pods, *site.gates))
 
 
