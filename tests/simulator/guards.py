@@ -62,6 +62,9 @@ KINDER = {
     "quick pushes": Mutant("", "tests.simulator.job.push_takes", 2.0),
     "fine scrapes": Mutant("", "tests.simulator.setup.Setup.scraping", None),
     "short memory": Mutant("", "tests.simulator.schedule.idle_for", 1),
+    "somebody": Mutant("", "tests.simulator.trouble.somebody_acts", without=True),
+    "edits": Mutant("", "tests.simulator.people.drawn_act", "edit"),
+    "short edits": Mutant("", "tests.simulator.people.drawn_patience", 28.0),
     "trouble elsewhere": Mutant("", "tests.simulator.trouble.fails_elsewhere", without=True),
     "mute gateway": Mutant("", "tests.simulator.setup.drawn_gateway", without=False),
     "sleepers": Mutant("", "tests.simulator.schedule.drawn_scaling", TO_ZERO),
@@ -81,7 +84,7 @@ named is not kept for long, so that nothing but what a look shows stands between
 where what a guard is for is no longer rare."""
 FORGETFUL = (
     "requests_were_counted", "requests_are_open", "gateway_has_open_requests",
-    "open_requests_are_unknown", "pods_changed", "names_are_unproved",
+    "open_requests_are_unknown", "pods_changed",
 )  # fmt: skip
 BEHIND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(FORGETFUL, ("short memory",)),
@@ -93,6 +96,14 @@ BEHIND: dict[str, tuple[str, ...]] = {
         "its own scrapes",
         "gauges_are_unread",
         "counters_are_unread",
+    ),
+    "route_was_changed": ("somebody", "edits", "short edits"),
+    "names_are_unproved": (
+        "short memory",
+        "lost names",
+        "other roads",
+        "its own scrapes",
+        "gauges_are_unread",
     ),
     "others_are_unread": ("trouble elsewhere",),
     "counters_are_unread": ("short memory", "other roads", "no numbers"),

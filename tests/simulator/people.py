@@ -16,6 +16,16 @@ ACTS = (
 )  # fmt: skip
 
 
+def drawn_act(dice):
+    """What a person does."""
+    return dice.drawn(ACTS)
+
+
+def drawn_patience(dice):
+    """Seconds until what was done is undone."""
+    return dice.between(20, 180)
+
+
 class Person:
     """Does one thing at some time, and sometimes undoes it."""
 
@@ -24,8 +34,8 @@ class Person:
         self.scaling = scaling
         self.kept = site.world.story.kept
         dice = site.world.dice
-        self.act = dice.drawn(ACTS)
-        self.lasts = dice.between(20, 180)
+        self.act = drawn_act(dice)
+        self.lasts = drawn_patience(dice)
         if horizon:
             soon = 60.0 if dice.chance(0.3) else horizon * 0.5
             site.world.at(dice.between(5, soon), self.go)

@@ -12,6 +12,11 @@ STRIKES = (
 )  # fmt: skip
 
 
+def somebody_acts(dice):
+    """Whether a person interferes."""
+    return dice.chance(0.2)
+
+
 def fails_elsewhere(dice):
     """Whether another cluster rejects what runs here, or its ledger breaks."""
     return dice.chance(0.04)
@@ -39,7 +44,7 @@ class Trouble:
         self.scalers()
         self.around()
         self.gateway()
-        if self.dice.chance(0.2):
+        if somebody_acts(self.dice):
             person = Person(self.site, self.horizon, self.play.scaling)
             self.names.append(f"person {person.act}")
 
