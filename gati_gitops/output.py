@@ -124,8 +124,7 @@ class Output:
 
         Raises Refused where units stand without it: defaults are not what anybody has set.
         """
-        path = f"overlays/{env}/project.yaml"
-        found = self.record(path)
+        path, found = _settings(env), self.set_before(env)
         if not found and any(name == env for name, _ in self._units):
             raise Refused(
                 f"{path} is {'not there' if self._snapshot.read(path) is None else 'empty'},"
@@ -135,6 +134,10 @@ class Output:
                 place=Place(path),
             )
         return found
+
+    def set_before(self, env: str) -> Mapping[str, Any]:
+        """The same for who is about to write it: what was lost comes back from the specs."""
+        return self.record(_settings(env))
 
     def compilers(self, env: str, source: str) -> set[str]:
         """The compiler versions that wrote a source's part of an environment."""
@@ -186,3 +189,7 @@ def _unreadable(path: str, error: GoYamlError) -> Refused:
         remedy="restore it from Git; it holds decisions that must not be forgotten",
         place=Place(path),
     )
+
+
+def _settings(env: str) -> str:
+    return f"overlays/{env}/project.yaml"

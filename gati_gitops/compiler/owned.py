@@ -82,7 +82,7 @@ def _others(
     """Environments that another source owns, with its settings and its name."""
     for env, own in project.spec.environments.items():
         try:
-            said = output.settings(env)
+            said = output.set_before(env)
         except Refused:
             if not wanted or env in wanted:
                 raise

@@ -102,7 +102,7 @@ class Run:
 
     def owner(self, env: str) -> Owner:
         """Who sets an environment; files that sources share must not depend on who compiles."""
-        found = self.output.settings(env)
+        found = self.output.set_before(env)
         if found.get("owner", self.source) == self.source:
             project = self.specs.project
             return Owner(self.source, project.metadata.name, self.file, project.spec.monitoring)

@@ -83,8 +83,7 @@ def test_a_pass_does_not_collect_and_leaves_collecting_as_it_was(
         seen.append(gc.isenabled())
         raise Outside("the repository is gone", remedy="bring it back")
 
-    if not before:
-        gc.disable()
+    (gc.enable if before else gc.disable)()  # verbs that ran before leave it off
     if fails:
         with pytest.raises(Outside):
             town.look(trust=unread)

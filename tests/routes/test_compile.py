@@ -6,8 +6,10 @@ import pytest
 
 from gati_gitops.emit.routes.stored import split_weights, tombstones
 from gati_gitops.errors import SpecsInvalid
+from gati_gitops.ledger import acts
 from gati_gitops.ledger.model import Phase
 from gati_gitops.ledger.store import plan_from
+from tests.compile.acts import acted
 from tests.compile.kit import (
     UNIT,
     compiled,
@@ -53,7 +55,7 @@ def test_a_path_gives_way_to_a_stronger_one_and_takes_back_when_that_is_gone():
     retiring = tree_of(files, tree)  # it serves until it has drained, so nothing moves yet
     assert path(retiring) == path(tree)
     assert compiled(files, retiring).changes == {}
-    gone = {p: c for p, c in retiring.items() if not p.startswith(ONE)}
+    gone = acted(retiring, acts.retire, unit="handler-one", now=True)
     assert path(tree_of(files, gone)) == {"type": "PathPrefix", "value": "/users"}
 
 
