@@ -33,6 +33,9 @@ from gati_gitops.decide.witnesses import (
 def heard(unit: Unit, sight: Sight, clock: VersionClock) -> VersionClock:
     """The clock, with when somebody last named the version."""
     said = told(sight)
+    if clock.pinned and not clock.marked:
+        # named once, or its clocks were lost: until somebody hears, it may be so again
+        clock = _named(clock, unit.now)
     if said is None or not clock.left:
         return clock
     left = said.window.at - (unit.now - clock.left)

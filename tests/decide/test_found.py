@@ -413,3 +413,20 @@ def test_a_request_that_may_end_excuses_nobody_who_comes_right_after():
     world.bend = both(with_telemetry("v1", past), scaled)
     world.look(20)
     assert pinned(world) > called
+
+
+def test_who_calls_right_after_clocks_were_lost_is_not_forgotten():
+    """Nobody can tell the first seconds after that from what came before; a call in them is a name."""
+    world = World(draining()).traffic(v2=20)
+    world.serving["v1"].counts["exact"] += 500
+    for _ in range(20):
+        world.look()
+    world.clock = UnitClock()
+    world.look()
+    world.wait(1)
+    world.serving["v1"].counts["exact"] += 1
+    called = world.now
+    world.wait(9)
+    for _ in range(20):
+        world.look()
+    assert pinned(world) >= called

@@ -266,7 +266,7 @@ class Watch:
         if fell < rules.step_for - 1:
             self.bad("hasty", f"a pod of {move.version} began again {fell:.0f} s before")
         nature = self.nature(site, index, entry)
-        if max(nature.errors, nature.slow) > 0.2:
+        if max(nature.errors, nature.slow) > 0.2 and counted:
             self.bad("bad advanced", f"{move.version} was {nature.kind}")
         weight = 100 if move.verdict is Verdict.ACTIVATE else move.weight
         if weight < 100 and site.stored.plan.version(*entry.key).breaking:
