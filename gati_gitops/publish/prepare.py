@@ -52,6 +52,9 @@ def prepare(
     before = tip.snapshot(request.root)
     output = Output(before)
     wanted = request.narrowed.environments
+    for env in request.project.spec.environments:
+        if not wanted or env in wanted:
+            output.settings(env)  # what was lost is in the history, and another source may own it
     notes = tuple(overruled(request.project, output, request.source, wanted))
     request = replace(request, project=owned(request.project, output, request.source, wanted))
     adopted = adopt(before, undone)
