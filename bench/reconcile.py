@@ -47,8 +47,7 @@ if SMOKE:
 NAMES = [f"u{number:05d}" for number in range(UNITS)]
 START = 1_900_000_000.0
 BUDGET = 5.0 * float(os.environ.get("GATI_BENCH_SLACK", "1"))
-"""Seconds; a machine of unknown speed may be given more."""
-"""Seconds on the wall that a pass may take."""
+"""Seconds on the wall that a pass may take; a machine of unknown speed may be given more."""
 ROUNDS = 3
 """Passes of a kind; the best counts, because the machine may have other work."""
 
