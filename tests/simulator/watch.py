@@ -378,7 +378,7 @@ def _began_unseen(site, index, truth, flows):
 
     Who has a share of it counts the first request when that share amounts to one.
     """
-    at, (began, rate) = truth.at, truth.flow
+    at, (began, rate) = truth.newest, truth.flow
     if began <= at - 2 * site.setup.scrape:
         return False
     deployment = site.deployments.get(index)
