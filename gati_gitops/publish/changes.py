@@ -281,7 +281,8 @@ def _unit_change(
     new = outcome.ledger if outcome is not None and stands else _ledger(now, path)
     was_retiring = old is not None and old.retiring
     retires = new is not None and new.retiring and not was_retiring
-    fate = Fate.NEW if not stood else Fate.GONE if not stands else Fate.CHANGES
+    is_new = not stood and old is None  # one whose plan a person deleted has its ledger, and serves
+    fate = Fate.NEW if is_new else Fate.GONE if not stands else Fate.CHANGES
     versions: tuple[VersionChange, ...] = ()
     if old is not None or not stood:  # a ledger that a person deleted was read back, as it was
         plan = outcome.plan if outcome is not None else None

@@ -146,10 +146,7 @@ class TestEdits:
 
 class TestHistory:
     def test_where_people_commit_the_output_nothing_is_an_edit(self, world, look):
-        hand = world.root / "hand"
-        git(hand, "checkout", "-q", "--orphan", "new")
-        git(hand, "commit", "-q", "-m", "Begin anew")
-        git(hand, "push", "-q", "-f", "origin", "new:main")
+        world.forget()
         assert files(look(code=0)) == {}
 
     def test_a_history_that_ends_too_early_is_said(self, world, look, tmp_path):

@@ -137,10 +137,7 @@ def test_one_that_is_named_is_told(world, drift):
 def test_without_a_history_the_line_stays_and_it_is_said(world, drift, gone):
     """A repository that begins with the deletion."""
     world.by_hand(gone)
-    hand = world.root / "hand"
-    git(hand, "checkout", "-q", "--orphan", "new")
-    git(hand, "commit", "-q", "-m", "Begin anew")
-    git(hand, "push", "-q", "-f", "origin", "new:main")
+    world.forget()
     before = world.tree()
     code, data, err = drift("--fix", "revert")
     assert code == 1
@@ -193,3 +190,11 @@ class TestOthers:
         assert "shop/cart" not in names(drift()[1])
         world.publish()
         assert world.ledger(CART).hold.startswith("reverted by Ada")
+
+
+def test_a_plan_that_comes_back_is_no_new_unit(world, drift):
+    """Who reads the commit at night must not look for a release."""
+    world.by_hand(plan)
+    drift("--fix", "revert")
+    text = git(world.output, "log", "-1", "--format=%B", "main")
+    assert "Unit shop/cart on eu: changes" in text, text

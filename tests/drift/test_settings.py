@@ -11,7 +11,7 @@ from gati_gitops.observe.recording import Look, Recorder
 from gati_gitops.output import Output
 from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import canary, handler, tree_of
-from tests.publish.kit import World, git
+from tests.publish.kit import World
 
 PROD, STAGING = "overlays/prod/project.yaml", "overlays/staging/project.yaml"
 TWO = {"staging": {"clusters": {"stage": {}}}, "prod": {"clusters": {"east": {}}}}
@@ -103,10 +103,7 @@ class TestIts:
 
     def test_without_a_history_it_is_refused(self, world, cli, broken):
         world.by_hand(broken)
-        hand = world.root / "hand"
-        git(hand, "checkout", "-q", "--orphan", "new")
-        git(hand, "commit", "-q", "-m", "Begin anew")
-        git(hand, "push", "-q", "-f", "origin", "new:main")
+        world.forget()
         before = world.tree()
         assert cli("drift", "--git-only")[0] == 5
         assert cli("drift", "--git-only", "--env", "staging")[0] == 0

@@ -218,6 +218,13 @@ class World:
         git(place, "push", "-q", "origin", "main")
         return self.tip()
 
+    def forget(self) -> None:
+        """The branch begins with what is there now, as where nobody kept the history."""
+        place = self.root / "hand"
+        git(place, "checkout", "-q", "--orphan", "new")
+        git(place, "commit", "-q", "-m", "Begin anew")
+        git(place, "push", "-q", "-f", "origin", "new:main")
+
     def revert(self, commit: str = "HEAD") -> str:
         """A person's ``git revert``."""
         place = self.root / "hand"
