@@ -152,7 +152,7 @@ def command(
             if not dry_run:
                 asked = again(compiled, seen, fix, kubeconfig, contexts)
     if unattended:
-        return 4 if report.unseen or not asked else 0
+        return 5 if report.beyond_repair else 4 if report.unseen or not asked else 0
     return report.exit_code
 
 

@@ -33,6 +33,17 @@ def uncovered(series: Series, since: float, at: float, scrape: float) -> str:
     return f"{found} samples where there should be {wanted}" if found < wanted - 1 else ""
 
 
+def missed(series: Series, up: Series | None, scrape: float) -> str:
+    """Why a counter may have moved though nobody showed it; empty: its target told it last time.
+
+    All of one scrape has one time. Where a pair of servers scrapes, the two may come from either.
+    """
+    if up is None or not up.times or not series.times or up.values[-1] != 1.0:
+        return ""
+    late = up.times[-1] - series.times[-1]
+    return "it was not there at the last scrape" if late > scrape - SLACK else ""
+
+
 def unscraped(up: Series, since: float, at: float, scrape: float) -> str:
     """Why a target was not read all the time from ``since`` to ``at``; empty: it was."""
     values = up.values[bisect_left(up.times, since) :]

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 
 from gati_gitops.decide.counters import Uncountable, alike, checked, target, was_read_before
-from gati_gitops.decide.coverage import SLACK, uncovered, unscraped
+from gati_gitops.decide.coverage import SLACK, missed, uncovered, unscraped
 from gati_gitops.decide.observation import EdgeSeries, Missing, PodSeries, Series, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 
@@ -108,13 +108,19 @@ def edge_unread(said: Telemetry, edge: EdgeSeries, since: float) -> str:
         if why := unscraped(up, since, at, scrape):
             return f"the gateway: {why}"
     active = () if isinstance(edge.active, Missing) else edge.active
+    ups = {target(up): up for up in edge.up}
+    gauged = {target(series) for series in active}
     try:
         alike(edge.requests)
         for series in edge.requests:
             checked(series, series.values)
             begun = max(since, series.times[0])
-            if why := uncovered(series, begun, at, scrape):
+            if why := uncovered(series, begun, at, scrape) or missed(
+                series, ups.get(target(series)), scrape
+            ):
                 return f"a counter of the gateway: {why}"
+            if gauged and target(series) not in gauged:
+                return f"{target(series)} of the gateway does not tell its open requests"
     except Uncountable as problem:
         return f"the gateway: {problem.missing}"
     for series in active:

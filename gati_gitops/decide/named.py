@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gati_gitops.decide.clocks import VersionClock
 from gati_gitops.decide.look import edge_scrape, told
-from gati_gitops.decide.observation import Telemetry
+from gati_gitops.decide.observation import Missing, Telemetry
 from gati_gitops.decide.view import Sight, Unit
 from gati_gitops.decide.witnesses import (
     UNKNOWN,
@@ -82,18 +82,31 @@ def _shown(
     anew = not (sums and isinstance(sums[-1], float))
     pods = counted_by_pods(sight, said, since, clock.excused)
     edge = counted_by_edge(said, since, clock.excused, anew=anew)
-    if _is_more(said, clock, pods.number, edge.number):
+    # what the gateway still has open cannot be what its pods have counted by then
+    beside = pods.number + open_in_edge(said, pods.last) if pods.number else 0.0
+    if beside > clock.owed or _is_more(said, clock, pods.number, edge.number):
         is_open = _is_more(said, clock, 0.0, 0.0)
         last = (newest(said) or said.window.at) if is_open else max(pods.last, edge.last)
         return _named(clock, unit.now - (said.window.at - last))
     if not clock.owed:
         return clock
     came = max(pods.number, edge.number, *map(_number, sums))
+    if _is_ahead(said, pods.last):
+        return clock  # whether it was what was owed, the gateway is about to tell
     # what is open no more without having been counted was cut off, and nobody owes it
     still = max(open_in_pods(said), open_in_edge(said))
     # and what is excused must not be heard again in the next look
     excused = max(clock.excused, pods.last, edge.last)
     return clock._replace(owed=min(clock.owed - came, still), excused=excused)
+
+
+def _is_ahead(said: Telemetry, last: float) -> bool:
+    """Whether pods have counted something that the gateway's gauges were not read after."""
+    edge = said.edge
+    if not last or isinstance(edge, Missing) or isinstance(edge.active, Missing):
+        return False
+    fresh = said.window.at - 2 * edge_scrape(said)
+    return any(fresh <= gauge.times[-1] < last for gauge in edge.active if gauge.times)
 
 
 def _unheard(

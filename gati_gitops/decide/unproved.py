@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gati_gitops.decide import called
 from gati_gitops.decide.counters import Uncountable, alike, checked
-from gati_gitops.decide.coverage import uncovered, unscraped
+from gati_gitops.decide.coverage import missed, uncovered, unscraped
 from gati_gitops.decide.look import (
     begin,
     edge_unread,
@@ -125,7 +125,9 @@ def counters_are_unread(unit: Unit, sight: Sight) -> str:
             for series in pod.requests:
                 checked(series, series.values)
                 begun = max(since, series.times[0])  # one that was born is a call
-                if why := uncovered(series, begun, window.at, window.scrape):
+                if why := uncovered(series, begun, window.at, window.scrape) or missed(
+                    series, pod.up, window.scrape
+                ):
                     return f"{name}: a counter of it: {why}"
     except Uncountable as problem:
         return str(problem.missing)

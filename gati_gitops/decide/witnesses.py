@@ -48,12 +48,13 @@ def counted_by_pods(sight: Sight, said: Telemetry, since: float, excused: float)
     workload = sight.workload
     here = workload.pods if workload is not None else ()
     began = {pod.name: max(pod.created, pod.restarted) for pod in here}
+    restarted = {pod.name: pod.restarted for pod in here if pod.restarts}
     late = since + 2 * said.window.scrape + SLACK
     number = last = 0.0
     for name, pod in said.pods.items():
         new = began[name] > since if name in began else _appeared(pod.up, late)
         for series in pod.requests:
-            came = _growth(series, pod.up, since, excused, new=new)
+            came = _growth(series, pod.up, since, excused, new=new, again=restarted.get(name, 0.0))
             number, last = number + came.number, max(last, came.last)
     return Came(number, last)
 
@@ -85,21 +86,36 @@ def _appeared(up: Series | None, late: float) -> bool:
 NOBODY = Came()
 
 
-def _growth(series: Series, up: Series | None, since: float, excused: float, *, new: bool) -> Came:
-    """By how much one counter grew; ``new``: its target began after ``since``, so it did at 0."""
+def _growth(
+    series: Series,
+    up: Series | None,
+    since: float,
+    excused: float,
+    *,
+    new: bool,
+    again: float = 0.0,
+) -> Came:
+    """By how much one counter grew; ``new``: its target began after ``since``, so it did at 0.
+
+    ``again``: when its container began again. What is read next was counted since, though a
+    counter may stand where it stood before.
+    """
     times, values = series.times, series.values
     first = max(bisect_left(times, since), bisect_right(times, excused) - 1)
     if first == len(times):
         return NOBODY
     part = values[first:] if first else values
     began_at_0 = not first and (new or _was_born(series, up, since))
-    if not began_at_0 and part[0] == part[-1] and max(part) == min(part):
+    from_0 = times[first] < again <= times[-1]
+    if not (began_at_0 or from_0) and part[0] == part[-1] and max(part) == min(part):
         return NOBODY
     number = at = 0.0
     before = 0.0 if began_at_0 else math.nan
     for moment, value in zip(times[first:], part, strict=True):
         if not math.isfinite(value):
             continue
+        if from_0 and moment >= again:
+            before, from_0 = 0.0, moment <= again + SLACK  # which of the two came first?
         if value > before:
             number, at = number + value - before, moment
         elif value < before and value:

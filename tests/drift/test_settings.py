@@ -108,7 +108,7 @@ class TestIts:
         assert cli("drift", "--git-only")[0] == 5
         assert cli("drift", "--git-only", "--env", "staging")[0] == 0
         assert cli("drift", "--git-only", "--fix", "revert")[0] == 5
-        assert cli("drift", "--git-only", "--fix", "revert", "--unattended")[0] == 4
+        assert cli("drift", "--git-only", "--fix", "revert", "--unattended")[0] == 5
         assert world.tree() == before
 
 

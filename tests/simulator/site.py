@@ -326,6 +326,16 @@ class Site:
         if call.gate is not None:
             call.gate.add(now, 3 * call.index + (1 if bad else 0))
 
+    def cut_at(self, gate):
+        """What goes through a gateway pod ends with it, whoever serves it."""
+        now = self.world.now
+        for deployment in self.deployments.values():
+            for pod in deployment.pods:
+                for call in [call for call in pod.calls.values() if call.gate is gate]:
+                    call.ended, call.met = now, "cut"
+                    pod.calls.pop(id(call))
+                    pod.open(now, 0, -1)
+
     def drop_calls(self, pod, by_us=False):
         """What was open ends with its pod."""
         now = self.world.now

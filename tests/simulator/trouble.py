@@ -182,7 +182,9 @@ class Trouble:
 
     def gateway_restarts(self):
         self.world.say("a gateway pod restarts")
-        self.dice.pick(self.site.gates).begin_again(self.world.now)
+        gate = self.dice.pick(self.site.gates)
+        self.site.cut_at(gate)
+        gate.begin_again(self.world.now)
 
     def gateway_replaced(self):
         """A new gateway pod, a new series; of the old one nothing more is heard."""

@@ -325,7 +325,8 @@ class Watch:
             self.bad("left alone", f"{active.id} had no ready pod when {id} was parked")
         if entry.barred:
             return
-        left = truth.at - truth.shown[index]
+        # a route that an engine takes back for a moment, nobody sees who does not look then
+        left = truth.at - min(truth.shown[index], truth.left[index] or truth.shown[index])
         if left < rules.rollback_for - 1:
             self.bad("way back", f"{id} was the way back, {left:.0f} s after it was left")
         if active is not None and (active.barred or active.key in truth.judged):
@@ -346,7 +347,7 @@ class Watch:
             self.bad("parked in use", f"{id} was called {at - call.ended:.0f} s before")
         left, setup = truth.left[call.index], site.setup
         known = left + 2 * max(setup.scrape, setup.edge_scrape) + 2  # everybody was read since
-        ago = at - call.began
+        ago = truth.at - call.began
         named = call.stray and left and call.began > known and _scraped(site, call, call.ended, at)
         if named and ago < rules.idle_for - 1:
             self.bad("parked though named", f"somebody named {id} {ago:.0f} s before")
@@ -361,6 +362,7 @@ class Watch:
                 and call.gate is not None
                 and since < call.began < at
                 and _seen(site, call, call.began, at)
+                and not _is_unheard_of(site, call.gate, at)
             ):
                 self.bad("removed in use", f"{id} was called {at - call.began:.0f} s before")
         if truth.weights.get(index) and truth.rate and not self.world.story.retired:
@@ -387,6 +389,11 @@ def _began_unseen(site, index, truth, flows):
     if not flows and first > truth.flow_until[index]:
         return True
     return not any(one.saw(first, at) for one in (*pods, *site.gates))
+
+
+def _is_unheard_of(site, gate, at):
+    """No sample of a gateway pod for as long as samples are asked for: nobody knows that it is there."""
+    return not gate.up_times or gate.up_times[-1] < at - site.setup.span
 
 
 def _is_hidden(site, call):

@@ -165,6 +165,11 @@ class Report:
                     yield place, unit
 
     @property
+    def beyond_repair(self) -> bool:
+        """Whether settings can't be read, and the history can't give them back."""
+        return any(m.why == place.refused for place, m in self.unseen if place.refused)
+
+    @property
     def exit_code(self) -> int:
         """What is certain counts: drift that was seen is drift, whatever else was not.
 
