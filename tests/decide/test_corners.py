@@ -190,6 +190,25 @@ def edge(change):
     return with_telemetry("v1", lambda told: replace(told, edge=change(told.edge)))
 
 
+def second(series):
+    """The same of another pod of the gateway."""
+    labels = tuple((k, "gateway-1") if k == "instance" else (k, v) for k, v in series.labels)
+    return replace(series, labels=labels)
+
+
+def test_a_second_pod_of_the_gateway_that_tells_all_is_believed():
+    world = left()
+    world.bend = edge(
+        lambda e: replace(
+            e,
+            requests=(*e.requests, *map(second, e.requests)),
+            active=(*e.active, *map(second, e.active)),
+            up=(*e.up, *map(second, e.up)),
+        )
+    )
+    assert world.passes(HOUR).verdict is Verdict.PARK
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -212,6 +231,18 @@ def edge(change):
         (
             with_telemetry("v1", lambda t: replace(t, pods={n: replace(p, in_flight=None) for n, p in t.pods.items()}, edge=replace(t.edge, active=Missing(Gap.NO_DATA, "not shown")))),
             "requests in progress at the gateway: no data",
+        ),
+        (
+            edge(lambda e: replace(e, requests=tuple(replace(s, times=s.times[:-1], values=s.values[:-1]) for s in e.requests))),
+            "a counter of the gateway: it was not there at the last scrape",
+        ),
+        (
+            with_telemetry("v1", lambda t: replace(t, pods={n: replace(p, requests=tuple(replace(s, times=s.times[:-1], values=s.values[:-1]) for s in p.requests)) for n, p in t.pods.items()})),
+            "a counter of it: it was not there at the last scrape",
+        ),
+        (
+            edge(lambda e: replace(e, requests=(*e.requests, *map(second, e.requests)), up=(*e.up, *map(second, e.up)))),
+            "gateway-1 of the gateway does not tell its open requests",
         ),
     ],
 )  # fmt: skip

@@ -429,3 +429,64 @@ def test_who_calls_right_after_clocks_were_lost_is_not_forgotten():
     for _ in range(20):
         world.look()
     assert pinned(world) >= called
+
+
+def test_who_calls_right_after_a_restart_is_heard_though_the_counter_stands_where_it_stood():
+    """It stood at 1, fell to nothing and was at 1 again before anybody read it."""
+    world = World(draining()).traffic(v2=20)
+    world.serving["v1"].pods = 1
+    world.serving["v1"].counts["exact"] += 1
+    for _ in range(20):
+        world.look()
+    before, began = pinned(world), world.now + 1
+
+    def restarted(seen: Observation) -> Observation:
+        assert not isinstance(seen.live, Missing)
+        (pod,) = seen.live.workloads[name_of("v1")].pods
+        return with_workload("v1", pods=(replace(pod, restarts=1, restarted=began),))(seen)
+
+    world.look()
+    assert pinned(world) == before
+    world.bend = restarted
+    world.look()
+    assert pinned(world) > began
+
+
+def test_what_the_gateway_still_has_open_is_not_what_its_pods_have_counted():
+    """Their gauge leaks, one goes past the gateway, and then they go: nothing else would tell."""
+
+    def past(told: Telemetry) -> Telemetry:
+        assert not isinstance(told.edge, Missing)
+        requests = tuple(replace(s, values=(9.0,) * len(s.values)) for s in told.edge.requests)
+        pods = {}
+        for name, pod in told.pods.items():
+            assert pod.in_flight is not None
+            values = tuple(0.0 for _ in pod.in_flight.values)
+            pods[name] = replace(pod, in_flight=replace(pod.in_flight, values=values))
+        return replace(told, pods=pods, edge=replace(told.edge, requests=requests))
+
+    def ahead(told: Telemetry) -> Telemetry:
+        """The gateway was not read since."""
+        told = past(told)
+        assert not isinstance(told.edge, Missing) and isinstance(told.edge.active, tuple)
+        (gauge,) = told.edge.active
+        older = replace(gauge, times=gauge.times[:-1], values=gauge.values[:-1])
+        return replace(told, edge=replace(told.edge, active=(older,)))
+
+    for first in (past, ahead):
+        ends, stays = just_left().say("v1", open=1), just_left().say("v1", open=1)
+        for world in (ends, stays):
+            world.serving["v1"].pods = 1
+            world.bend = with_telemetry("v1", past)
+            world.passes(120)
+            world.serving["v1"].counts["exact"] += 1
+        ends.say("v1", open=0)
+        for world in (ends, stays):
+            world.bend = with_telemetry("v1", first)
+            world.look(20)
+            assert bool(pinned(world)) is (world is stays and first is past)
+            world.say("v1", open=0)  # it was cut off
+            world.bend = with_telemetry("v1", past)
+            world.look(20)
+        assert not pinned(ends), first.__name__
+        assert pinned(stays), first.__name__
