@@ -490,3 +490,17 @@ def test_what_the_gateway_still_has_open_is_not_what_its_pods_have_counted():
             world.look(20)
         assert not pinned(ends), first.__name__
         assert pinned(stays), first.__name__
+
+
+def test_who_is_seen_with_a_share_again_is_the_way_back_for_as_long_again():
+    """An engine brought an older commit once more, which a job saw."""
+    world = just_left()
+    world.passes(120)
+    back = LiveRoute({name_of("v1"): 50, name_of("v2"): 50}, current=True)
+    world.bend = with_live(route=back)
+    world.look()
+    last = world.now
+    world.bend = lambda seen: seen
+    world.look()
+    stood = world.clock.of("v1", "d-v1").since
+    assert stood > last

@@ -173,7 +173,7 @@ SCENES = {
     (unproved, "metrics_are_missing"): lambda: leaving(GAPS["no metrics"]),
     (unproved, "look_is_too_short"): lambda: leaving(GAPS["a short look"]),
     (unproved, "cluster_look_is_old"): lambda: leaving(GAPS["an old look at the cluster"]),
-    (unproved, "state_is_too_young"): lambda: leaving(GAPS["another route"]),
+    (unproved, "state_is_too_young"): lambda: leaving(GAPS["a route that is not programmed"]),
     (unproved, "pods_changed"): lambda: leaving(GAPS["a pod that is not ready"]),
     (unproved, "outage_is_too_young"): asleep,
     (unproved, "pods_are_unread"): lambda: leaving(GAPS["a scrape that failed"]),
