@@ -128,7 +128,10 @@ def command(
         tip = repository.tip()
         where = find_root(tip, root)
         before = tip.snapshot(where)
+        plans = edited_plans(tip, where, repository.deepen)
         found = places(before)
+        if not unit:
+            found = found.with_lost(plans.lost_clusters())
         chosen = sorted(found.chosen(env, cluster))
         keys = [found.find(name) for name in dict.fromkeys(unit)] or None
         here = [at for at in chosen if keys is None or any(at in found.units[k] for k in keys)]
@@ -137,7 +140,6 @@ def command(
         only_of(measured.prometheus, (name for _, name in here))
         reached = _Reached(kubeconfig, contexts, git_only, replay, record)
         sights = _sights(stack, compiled, here, reached, measured)
-        plans = edited_plans(tip, where, repository.deepen)
         seen = [
             see(before, *at, sights(at), Mask(key), _of(keys, found.units, at), plans)
             for at in here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gati_gitops.errors import Misnamed, Outside
 from gati_gitops.output import UnitKey
@@ -78,6 +78,13 @@ class Places:
     """Environment and cluster of each."""
     environments: Mapping[str, frozenset[str]]
     """Every environment, with its clusters."""
+
+    def with_lost(self, clusters: Iterable[tuple[str, str]]) -> Places:
+        """With clusters that people deleted, each with its environment."""
+        known = {env: set(names) for env, names in self.environments.items()}
+        for env, cluster in clusters:
+            known.setdefault(env, set()).add(cluster)
+        return replace(self, environments={env: frozenset(names) for env, names in known.items()})
 
     def find(self, text: str) -> UnitKey:
         """The unit that a person means; Misnamed with what is like it."""

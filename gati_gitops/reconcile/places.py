@@ -6,7 +6,7 @@ unit or of one environment stops that one alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -116,13 +116,19 @@ class Scene:
 
 
 def scene_on(
-    tip: Tip, narrowing: Narrowing, undone: Callable[[str], Mapping[str, Undone]]
+    tip: Tip,
+    narrowing: Narrowing,
+    undone: Callable[[str], Mapping[str, Undone]],
+    lost: Iterable[tuple[str, str]] = (),
 ) -> Scene:
-    """Look at a tip. Raises Misnamed where the narrowing names what is not there."""
+    """Look at a tip. Raises Misnamed where the narrowing names what is not there.
+
+    ``lost``: clusters that are known all the same, though their environment may be gone.
+    """
     root = find_root(tip, narrowing.root)
     before = tip.snapshot(root)
     adopted = adopt(before, undone(root))
-    found = places(before)
+    found = places(before).with_lost(lost)
     chosen = found.chosen(narrowing.environments, narrowing.clusters)
     keys = frozenset(found.find(name) for name in narrowing.units) or None
     output = Output(Overlay(before, adopted.all()))

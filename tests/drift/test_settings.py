@@ -1,6 +1,7 @@
 """Settings that are gone or can't be read: the trouble of their environment, and of no other."""
 
 import json
+import shutil
 
 import pytest
 
@@ -165,3 +166,25 @@ class TestOthers:
             assert PROD in out
             assert PROD in err
             assert ("staging" in out) == (more != ["--env", "prod"])
+
+
+class TestAWholeEnvironment:
+    def test_that_a_person_deleted_is_told_and_comes_back(self, world, cli):
+        before = world.tree()
+        commit = world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod"))
+        code, out, _ = cli("drift", "--git-only", "--format", "json")
+        assert code == 1
+        (prod,) = (p for p in json.loads(out)["places"] if p["environment"] == "prod")
+        told = {file["path"]: file.get("why", "") for file in prod["files"]}
+        assert told[PROD].endswith(f"by Ada in {commit[:12]}")
+        assert [unit["unit"] for unit in prod["units"]] == ["shop/users"]
+        assert cli("drift", "--git-only", "--env", "prod", "--cluster", "east")[0] == 1
+        assert cli("drift", "--git-only", "--env", "staging")[0] == 0
+        assert cli("drift", "--git-only", "--fix", "revert", "--unattended")[0] == 0
+        assert world.tree() == before
+        assert cli("drift", "--git-only")[0] == 0
+
+    def test_whose_units_have_gone_before_is_cleared_away(self, world, cli):
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod/east/shop/handler-users"))
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod"))
+        assert cli("drift", "--git-only")[0] == 0

@@ -81,8 +81,9 @@ def _followed(
     tip: Tip, seen: Sequence[Seen], repository: Repository, root: str, asked: DriftPolicy | None
 ) -> Following:
     places = {place.drift.environment for place in seen}
+    lost = [(place.drift.environment, place.drift.cluster) for place in seen]
     narrowing = Narrowing(tuple(sorted(places)), root=root or ".")
-    scene = scene_on(tip, narrowing, lambda at: undone_on(repository, tip, at))
+    scene = scene_on(tip, narrowing, lambda at: undone_on(repository, tip, at), lost)
     following = Following(scene, root, History(tip, root, repository.deepen))
     following.adopt_reverts()
     for env in sorted(places):

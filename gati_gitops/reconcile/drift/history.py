@@ -97,6 +97,30 @@ class History:
             self._walk(wanted, visit)
         return found
 
+    def lost_clusters(self) -> list[tuple[str, str]]:
+        """Clusters that people deleted with their environment, and with units in them.
+
+        One whose units have retired is anybody's to clear away.
+        """
+        here = GitSnapshot(self._tip.objects, self._tip.tree, self._root)
+        tops = {
+            path: (parts[1], parts[2])
+            for path, touched in self.edits.touched.items()
+            if len(parts := path.split("/")) == 4
+            and (parts[0], parts[3]) == ("overlays", "kustomization.yaml")
+            and touched.original is not None
+            and not here.id(f"overlays/{parts[1]}")
+        }
+        return [
+            (env, cluster)
+            for path, gone in sorted(self.deleted(tops).items())
+            for env, cluster in [tops[path]]
+            if any(
+                file.endswith("/unit.yaml")
+                for file in gone.before.paths(f"overlays/{env}/{cluster}")
+            )
+        ]
+
     def release(self, folder: str) -> Changes:
         """What makes a release folder what its name says again; nothing if it never was there."""
         tip = self._tip
