@@ -12,7 +12,7 @@ from gati_gitops.observe.recording import Look, Recorder
 from gati_gitops.output import Output
 from gati_gitops.tree import MemorySnapshot
 from tests.compile.kit import canary, handler, tree_of
-from tests.publish.kit import World
+from tests.publish.kit import World, git
 
 PROD, STAGING = "overlays/prod/project.yaml", "overlays/staging/project.yaml"
 TWO = {"staging": {"clusters": {"stage": {}}}, "prod": {"clusters": {"east": {}}}}
@@ -182,6 +182,9 @@ class TestAWholeEnvironment:
         assert cli("drift", "--git-only", "--env", "staging")[0] == 0
         assert cli("drift", "--git-only", "--fix", "revert", "--unattended")[0] == 0
         assert world.tree() == before
+        told = " ".join(git(world.output, "log", "-1", "--format=%b", "main").split())
+        assert "the environment's settings come back with it" in told
+        assert "Unit shop/users on east" in told
         assert cli("drift", "--git-only")[0] == 0
 
     def test_whose_units_have_gone_before_is_cleared_away(self, world, cli):

@@ -61,6 +61,8 @@ class Following:
         outcomes: list[Outcome] = []
         if policy == "revert":
             changes, reason = self._reverted(seen), "edited by hand in the repository"
+            settings = f"overlays/{env}/project.yaml" in changes
+            reason += "; the environment's settings come back with it" if settings else ""
         else:
             changes, outcomes, reason = self._adopted(seen)
         if not changes:
