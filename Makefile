@@ -2,11 +2,11 @@
 # us with, in a cache outside the repository. Nothing is done twice unless what it depends on has changed.
 #
 #   make demo   the whole story in under a minute        make regen  write crds/, base/, overlays/ again
-#   make test   all tests; PYTEST_ARGS="-k render"       make bench  measure, against the real kustomize too
+#   make test   in minutes; PYTEST_ARGS="-k render"      make bench  measure, against the real kustomize too
 #   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
 #   make race   32 writers on one Git server, minutes    make e2e    the whole loop on real engines; root, Linux
 #   make clean  remove .venv and caches of this folder   make simulate  a million schedules of faults, 45 minutes
-#   make bench-pass  a pass over 1,000 units in 5 seconds, on a real Prometheus
+#   make test-slow  what takes longer: real servers      make bench-pass  1,000 units in 5 s, real Prometheus
 #
 # PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
 
@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NO_PIP := (echo "pip could not install the dependencies; its reason stands above. Is a package registry in reach?" >&2; exit 1)
 
-.PHONY: demo test lint format regen bench bench-smoke bench-pass race simulate e2e test-pythons tools coverage clean help
+.PHONY: demo test test-slow lint format regen bench bench-smoke bench-pass race simulate e2e test-pythons tools coverage clean help
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -27,7 +27,12 @@ demo: $(VENV)/.runtime
 
 test: $(VENV)/.dev
 	@$(BIN)/python scripts/tools.py --optional
-	$(BIN)/python -m pytest -q -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(PYTEST_ARGS)
+
+# What takes minutes: a real API server, Prometheus, Gitea and browser, the documents' commands, many examples.
+test-slow: $(VENV)/.dev
+	@$(BIN)/python scripts/tools.py --optional
+	$(BIN)/python -m pytest -q -n auto --maxschedchunk 1 -m slow --ignore tests/e2e $(PYTEST_ARGS)
 
 coverage: PYTEST_ARGS += --cov
 coverage: test

@@ -14,6 +14,8 @@ from tests.tools import MISSING
 pytest_plugins = ["tests.e2e.fixtures", "tests.job.watcher", "tests.servers.fixtures"]
 
 NOBODY = 65534
+REAL = {"browser", "control_plane", "gitea_server", "prometheus"}
+"""What takes its time to start, and longer on a machine that others share: whoever asks for it is slow."""
 
 # A shared machine is slow at times, and that is no fault of the code.
 settings.register_profile(
@@ -24,6 +26,12 @@ settings.register_profile(
     "ci", settings.get_profile("default"), max_examples=200, derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not REAL.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
