@@ -129,9 +129,8 @@ def command(
         where = find_root(tip, root)
         before = tip.snapshot(where)
         plans = edited_plans(tip, where, repository.deepen)
-        found = places(before)
-        if not unit:
-            found = found.with_lost(plans.lost_clusters())
+        lost = [] if unit else plans.lost_clusters()
+        found = places(before).with_lost(lost)
         chosen = sorted(found.chosen(env, cluster))
         keys = [found.find(name) for name in dict.fromkeys(unit)] or None
         here = [at for at in chosen if keys is None or any(at in found.units[k] for k in keys)]
@@ -141,7 +140,14 @@ def command(
         reached = _Reached(kubeconfig, contexts, git_only, replay, record)
         sights = _sights(stack, compiled, here, reached, measured)
         seen = [
-            see(before, *at, sights(at), Mask(key), _of(keys, found.units, at), plans)
+            see(
+                before,
+                *at,
+                _through(sights, at, lost),
+                Mask(key),
+                _of(keys, found.units, at),
+                plans,
+            )
             for at in here
         ]
         report = Report(repository.branch, tip.commit, tuple(one.drift for one in seen))
@@ -156,6 +162,13 @@ def command(
     if unattended:
         return 5 if report.beyond_repair else 4 if report.unseen or not asked else 0
     return report.exit_code
+
+
+def _through(sights: Callable[[Place], Sight], at: Place, lost: list[Place]) -> Sight:
+    """One that is gone has no settings to look by: its files alone are judged."""
+    from gati_gitops.reconcile.drift.run import Sight
+
+    return Sight() if at in lost else sights(at)
 
 
 def _of(

@@ -99,6 +99,8 @@ class VersionClock(NamedTuple):
     """Up to when what was counted is such requests, by the metric source's clock."""
     active: float = 0.0
     """Since when it is seen Active: the dwell."""
+    back: float = 0.0
+    """When it was seen to have lost a share that it had got back while it left; -1: it has it."""
 
 
 @dataclass(frozen=True, slots=True)

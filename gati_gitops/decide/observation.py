@@ -143,6 +143,8 @@ class Pod:
     """When a container of it last began; 0 if that is not known."""
     waiting: str = ""
     """Why a container does not run: CrashLoopBackOff, ImagePullBackOff and the like."""
+    counts_since: float = 0.0
+    """When the container that counts requests began again; 0 if it never did."""
 
 
 @dataclass(frozen=True, slots=True)

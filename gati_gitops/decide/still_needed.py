@@ -22,7 +22,8 @@ def it_is_the_way_back(unit: Unit, sight: Sight) -> str:
     """For a while, whoever served before can serve again at once."""
     if sight.entry.barred or unit.ledger.retiring:
         return ""
-    stood = unit.now - sight.clock.since if sight.clock.since else 0.0
+    clock = sight.clock
+    stood = unit.now - max(clock.since, clock.back) if clock.since and clock.back >= 0 else 0.0
     if stood >= unit.rules.rollback_for:
         return ""
     return f"it is the way back for {span(unit.rules.rollback_for - stood)} more"

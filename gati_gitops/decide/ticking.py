@@ -58,6 +58,7 @@ def ticked(
             edge_total=-1.0,
             owed=0.0,
             excused=0.0,
+            back=0.0,
         )
     elif not same:
         clock = _restarted(clock)
@@ -78,7 +79,8 @@ def ticked(
     is_there = sight.workload is not None and sight.workload.desired > 0
     return clock._replace(
         shown=(stood or now) if shown else 0.0,
-        since=_stood(unit, sight, clock, shown=shown),
+        since=clock.since or (now if shown else 0.0),
+        back=_back(unit, sight, clock, shown=shown),
         stirred=now if stirred else clock.stirred,
         ready=0.0 if why else clock.ready or now,
         unready=(clock.unready or now) if why and is_there else 0.0,
@@ -103,13 +105,13 @@ def _leaves(unit: Unit, sight: Sight) -> bool:
     return sight.phase in LEAVING or unit.ledger.retiring
 
 
-def _stood(unit: Unit, sight: Sight, clock: VersionClock, *, shown: bool) -> float:
-    """Since when it is in this phase; one that leaves and is seen with a share has yet to leave."""
+def _back(unit: Unit, sight: Sight, clock: VersionClock, *, shown: bool) -> float:
+    """When it last lost its share: one that leaves may get it back, by an engine or a person."""
     live, planned = unit.live.route, sight.planned
     has_share = isinstance(live, LiveRoute) and planned and live.weights.get(planned.name)
     if has_share and not sight.entry.weight and _leaves(unit, sight):
-        return 0.0
-    return clock.since or (unit.now if shown else 0.0)
+        return -1.0
+    return unit.now if clock.back < 0 and shown else clock.back
 
 
 def _left(unit: Unit, sight: Sight, clock: VersionClock, *, shown: bool) -> float:

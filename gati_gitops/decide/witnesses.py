@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 from gati_gitops.decide.clocks import VersionClock
@@ -48,13 +49,13 @@ def counted_by_pods(sight: Sight, said: Telemetry, since: float, excused: float)
     workload = sight.workload
     here = workload.pods if workload is not None else ()
     began = {pod.name: max(pod.created, pod.restarted) for pod in here}
-    restarted = {pod.name: pod.restarted for pod in here if pod.restarts}
+    again = {pod.name: pod.counts_since for pod in here}
     late = since + 2 * said.window.scrape + SLACK
     number = last = 0.0
     for name, pod in said.pods.items():
         new = began[name] > since if name in began else _appeared(pod.up, late)
         for series in pod.requests:
-            came = _growth(series, pod.up, since, excused, new=new, again=restarted.get(name, 0.0))
+            came = _growth(series, pod.up, since, excused, new=new, again=again.get(name, 0.0))
             number, last = number + came.number, max(last, came.last)
     return Came(number, last)
 
@@ -97,8 +98,8 @@ def _growth(
 ) -> Came:
     """By how much one counter grew; ``new``: its target began after ``since``, so it did at 0.
 
-    ``again``: when its container began again. What is read next was counted since, though a
-    counter may stand where it stood before.
+    ``again``: when its container began again. Where no counter fell after that, what is read then
+    was counted since all the same: it stands where it stood before, or higher.
     """
     times, values = series.times, series.values
     first = max(bisect_left(times, since), bisect_right(times, excused) - 1)
@@ -106,7 +107,7 @@ def _growth(
         return NOBODY
     part = values[first:] if first else values
     began_at_0 = not first and (new or _was_born(series, up, since))
-    from_0 = times[first] < again <= times[-1]
+    from_0 = _unseen_fall(times, values, first, again)
     if not (began_at_0 or from_0) and part[0] == part[-1] and max(part) == min(part):
         return NOBODY
     number = at = 0.0
@@ -114,14 +115,31 @@ def _growth(
     for moment, value in zip(times[first:], part, strict=True):
         if not math.isfinite(value):
             continue
-        if from_0 and moment >= again:
-            before, from_0 = 0.0, moment <= again + SLACK  # which of the two came first?
+        if moment == from_0:
+            before = 0.0
         if value > before:
             number, at = number + value - before, moment
         elif value < before and value:
             number, at = number + value, moment  # it began again, and has counted since
         before = value
     return Came(number, at)
+
+
+def _unseen_fall(
+    times: Sequence[float], values: Sequence[float], first: int, again: float
+) -> float:
+    """Which sample is the first of a container that began again, if no value shows that; 0: none.
+
+    By the second in which it began: nodes tell no more, and a sample of that second may be older.
+    """
+    if not times[first] < again <= times[-1]:
+        return 0.0
+    place = bisect_left(times, again)
+    part = values[place - 1 :]
+    if any(later < before for before, later in pairwise(part)):
+        return 0.0
+    later = bisect_right(times, again + SLACK)
+    return times[min(later, len(times) - 1)]
 
 
 def _was_born(series: Series, up: Series | None, since: float) -> bool:

@@ -27,6 +27,8 @@ HOLD = "gati.dev/hold"
 SERVICE_NAME = "kubernetes.io/service-name"
 _BEGINNING = frozenset(("ContainerCreating", "PodInitializing"))
 _OVER = frozenset(("Succeeded", "Failed"))
+_OURS = frozenset(("handler", "module"))
+"""Names of the container that we write; others were put beside it."""
 
 
 # -- what is read of them ------------------------------------------------------------------------
@@ -223,6 +225,7 @@ def pod(item: Object) -> LivePod | None:
     conditions = {c.get("type"): c for c in status.get("conditions") or ()}
     containers = status.get("containerStatuses") or ()
     more = status.get("initContainerStatuses") or ()
+    again = [c for c in containers if c.get("name") in _OURS and _number(c.get("restartCount"))]
     return LivePod(
         version_key(str(head.get("namespace", "")), head.get("labels") or {}),
         Pod(
@@ -233,6 +236,7 @@ def pod(item: Object) -> LivePod | None:
             created=moment(head.get("creationTimestamp")),
             restarted=max((_began(c) for c in containers), default=0.0),
             waiting=_waiting((*more, *containers), conditions.get("PodScheduled")),
+            counts_since=max(map(_began, again), default=0.0),
         ),
     )
 

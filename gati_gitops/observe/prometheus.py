@@ -222,6 +222,11 @@ class _Look:
             self.samples(gauge, [mine]) if gauge is not None else (),
         )
 
+    @property
+    def at(self) -> float:
+        """The time that all is asked for."""
+        return self._at
+
     def samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]:
         """All samples of a metric in the window."""
         query = samples(metric, [*exactly(self._source.labels), *matchers], self._window)

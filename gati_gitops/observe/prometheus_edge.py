@@ -19,18 +19,30 @@ from gati_gitops.observe.profiles import profile_of
 from gati_gitops.observe.profiles_model import Counts, Profile
 from gati_gitops.observe.prometheus_answer import Gapped, Raw
 from gati_gitops.observe.prometheus_query import exactly, one_of
-from gati_gitops.observe.prometheus_series import TARGET, Overlap, finite, interval, one, own_labels
+from gati_gitops.observe.prometheus_series import (
+    TARGET,
+    Overlap,
+    before,
+    finite,
+    interval,
+    one,
+    own_labels,
+)
 from gati_gitops.observe.wanted import SCRAPE, Deployed
 from gati_gitops.output import UnitKey
 from gati_gitops.spec.metrics import Evidence
 
 LEAVING = frozenset((Phase.DRAINING, Phase.PARKED, Phase.REJECTED))
 _JOBS = 50
+_SETTLES = 10.0
+"""Seconds a scrape may take: what it found is there at its end, with the time of its beginning."""
 
 
 class Asked(Protocol):
     """Who can be asked for series."""
 
+    @property
+    def at(self) -> float: ...
     def samples(self, metric: str, matchers: Sequence[str]) -> list[Raw]: ...
     def places(self, metric: str, matchers: Sequence[str]) -> set[tuple[str, str]]: ...
 
@@ -154,12 +166,16 @@ class Edges:
             raise Gapped(Gap.NO_DATA, "whether the gateway's own pods are scraped is not known")
         seen = interval(raw for parts in by_pod.values() for raw in parts)
         try:
-            return tuple(
+            found = [
                 one(by_pod[pod], (("pod", pod),), self._replica, seen or SCRAPE)
                 for pod in sorted(by_pod)
-            ), seen
+            ]
         except Overlap:
             raise Gapped(Gap.AMBIGUOUS, "the gateway is scraped more than once at a time") from None
+        # counters were asked for before: of a scrape that ended since they have nothing yet
+        until = self._asked.at - min(_SETTLES, (seen or SCRAPE) / 2)
+        settled = [before(up, until) for up in found]
+        return tuple(up for up in settled if up.times) or tuple(found), seen
 
 
 @dataclass(frozen=True, slots=True)

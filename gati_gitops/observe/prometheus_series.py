@@ -8,7 +8,9 @@ stretch between two scrapes one sample is kept, the largest, so that a gap of bo
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from gati_gitops.decide.observation import Labels, Series
@@ -44,6 +46,12 @@ def one(parts: Sequence[Raw], labels: Labels, replica: str, scrape: float) -> Se
     joined = [_joined(group) for group in by_replica.values()]
     times, values = joined[0] if len(joined) == 1 else _paired(joined, scrape)
     return Series(labels, times, values)
+
+
+def before(series: Series, until: float) -> Series:
+    """What was read up to a time."""
+    last = bisect_right(series.times, until)
+    return replace(series, times=series.times[:last], values=series.values[:last])
 
 
 def interval(series: Iterable[Series | Raw]) -> float:

@@ -116,7 +116,9 @@ class Places:
         """The places that options narrow to; Misnamed if one of them is not there."""
         every = {(env, c) for env, names in self.environments.items() for c in names}
         wanted, named = list(environments), list(clusters)
-        homes = {cluster: env for env, cluster in every}
+        homes: dict[str, set[str]] = {}
+        for env, cluster in every:
+            homes.setdefault(cluster, set()).add(env)
         for what, given, known in (
             ("environment", wanted, sorted(self.environments)),
             ("cluster", named, sorted(homes)),
@@ -126,10 +128,10 @@ class Places:
                     has = ", ".join(known) or "none"
                     raise Misnamed(f"there is no {what} {name}", remedy=f"the output has {has}")
         for cluster in named:
-            if wanted and homes[cluster] not in wanted:
+            if wanted and homes[cluster].isdisjoint(wanted):
                 raise Misnamed(
                     f"cluster {cluster} is not in {' or '.join(wanted)}",
-                    remedy=f"it is in {homes[cluster]}",
+                    remedy=f"it is in {' and '.join(sorted(homes[cluster]))}",
                 )
         return frozenset(
             (env, cluster)

@@ -241,7 +241,7 @@ def test_a_second_pod_of_the_gateway_that_tells_all_is_believed():
             "a counter of it: it was not there at the last scrape",
         ),
         (
-            edge(lambda e: replace(e, requests=(*e.requests, *map(second, e.requests)), up=(*e.up, *map(second, e.up)))),
+            with_telemetry("v1", lambda t: replace(t, pods={n: replace(p, in_flight=None) for n, p in t.pods.items()}, edge=replace(t.edge, requests=(*t.edge.requests, *map(second, t.edge.requests)), up=(*t.edge.up, *map(second, t.edge.up))))),
             "gateway-1 of the gateway does not tell its open requests",
         ),
     ],

@@ -443,7 +443,8 @@ def test_who_calls_right_after_a_restart_is_heard_though_the_counter_stands_wher
     def restarted(seen: Observation) -> Observation:
         assert not isinstance(seen.live, Missing)
         (pod,) = seen.live.workloads[name_of("v1")].pods
-        return with_workload("v1", pods=(replace(pod, restarts=1, restarted=began),))(seen)
+        again = replace(pod, restarts=1, restarted=began, counts_since=began)
+        return with_workload("v1", pods=(again,))(seen)
 
     world.look()
     assert pinned(world) == before
@@ -498,9 +499,14 @@ def test_who_is_seen_with_a_share_again_is_the_way_back_for_as_long_again():
     world.passes(120)
     back = LiveRoute({name_of("v1"): 50, name_of("v2"): 50}, current=True)
     world.bend = with_live(route=back)
+    since = world.clock.of("v1", "d-v1").since
     world.look()
     last = world.now
     world.bend = lambda seen: seen
     world.look()
-    stood = world.clock.of("v1", "d-v1").since
-    assert stood > last
+    clock = world.clock.of("v1", "d-v1")
+    assert clock.back > last
+    assert clock.since == since, "who served last is another question"
+    world.passes(world.rules.rollback_for - (world.now - clock.back) - 31, 60)
+    sight = next(f for f in world.decisions[-1].findings if f.version == "v1")
+    assert "it is the way back" in sight.reason

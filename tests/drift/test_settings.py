@@ -184,10 +184,42 @@ class TestAWholeEnvironment:
         assert world.tree() == before
         told = " ".join(git(world.output, "log", "-1", "--format=%b", "main").split())
         assert "the environment's settings come back with it" in told
-        assert "Unit shop/users on east" in told
+        assert "Unit shop/users on east: changes" in told
+        assert "Gati-Source: shop" in told
         assert cli("drift", "--git-only")[0] == 0
 
-    def test_whose_units_have_gone_before_is_cleared_away(self, world, cli):
-        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod/east/shop/handler-users"))
+    def test_in_two_steps_too(self, world, cli):
+        """The unit still serves: that nobody names it any more was decided by nobody."""
+        before = world.tree()
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod/east/shop"))
         world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod"))
+        assert cli("drift", "--git-only")[0] == 1
+        cli("drift", "--git-only", "--fix", "revert")
+        assert world.tree() == before
+
+    def test_whose_settings_were_left_too(self, world, cli):
+        before = world.tree()
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod/east"))
+        assert cli("drift", "--git-only")[0] == 1
+        cli("drift", "--git-only", "--fix", "revert")
+        assert world.tree() == before
+
+    def test_whose_units_were_taken_out_before_is_cleared_away(self, world, cli):
+        def taken_out(root):
+            shutil.rmtree(root / "overlays/prod/east/shop")
+            top = root / "overlays/prod/east/kustomization.yaml"
+            lines = top.read_text().splitlines(keepends=True)
+            top.write_text("".join(line for line in lines if line.strip() != "- shop"))
+
+        world.by_hand(taken_out)
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod"))
+        assert cli("drift", "--git-only")[0] == 0
+
+    def test_that_has_another_name_by_now_stays_away(self, world, cli):
+        world.by_hand(lambda root: shutil.rmtree(root / "overlays/prod"))
+        renamed = {"staging": {"clusters": {"stage": {}}}, "live": {"clusters": {"east": {}}}}
+        world.release({"gati.yaml": canary(renamed), "users.yaml": handler()})
+        for _ in range(2):
+            code, _, err = cli("drift", "--git-only", "--env", "live", "--cluster", "east")
+            assert code == 0, err
         assert cli("drift", "--git-only")[0] == 0

@@ -161,6 +161,17 @@ class TestWorkloads:
         found = seen(look(world, api, tmp_path)).workloads[V2].pods[0]
         assert found.restarted == found.created + 2 * 86400
 
+    def test_a_container_beside_ours_that_begins_again_counts_nothing(self, world, api, tmp_path):
+        ours = world.pods(V2)[0]["status"]["containerStatuses"]
+        ours.append({"name": "istio-proxy", "ready": True, "restartCount": 1,
+                     "state": {"running": {"startedAt": "2026-11-02T00:00:00Z"}}})  # fmt: skip
+        found = seen(look(world, api, tmp_path)).workloads[V2].pods[0]
+        assert found.restarted == found.created + 86400
+        assert not found.counts_since
+        ours[0] |= {"restartCount": 1, "state": {"running": {"startedAt": "2026-11-03T00:00:00Z"}}}
+        found = seen(look(world, api, tmp_path)).workloads[V2].pods[0]
+        assert found.counts_since == found.created + 2 * 86400
+
     def test_pods_that_ended_for_good_are_none(self, world, api, tmp_path):
         world.pods(V2)[0]["status"] = {"phase": "Failed", "reason": "Evicted"}
         assert len(seen(look(world, api, tmp_path)).workloads[V2].pods) == 1

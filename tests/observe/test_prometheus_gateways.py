@@ -1,5 +1,6 @@
 """What gateways count, by version; and when their silence is no proof."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -65,6 +66,26 @@ def test_a_gateway_is_read_by_version(fake):
     assert {dict(s.labels)["code"]: s.values[-1] for s in edge.requests} == {"200": 7, "500": 2}
     assert isinstance(edge.active, Missing) and edge.active.gap is Gap.UNSUPPORTED
     assert len(edge.up) == 1
+
+
+def test_a_scrape_that_ends_between_two_questions_is_not_told_in_part(fake):
+    """Counters are asked first. What is in ``up`` and not in them was not lost."""
+    gateway(fake, traefik("v1"))
+    at = time.time()
+    times = [at - 45.0 * 5 - 1.0 + 45.0 * n for n in range(6)]  # the last is a second old
+    labels = {"job": "traefik", "namespace": "gateway", "pod": "t-0"}
+    up = {"metric": labels, "values": [[one, "1"] for one in times]}
+    fake.told['up{job="traefik"}'] = matrix([up])
+    edge = seen(fake, evidence=TRAEFIK).edge
+    assert isinstance(edge, EdgeSeries), edge
+    assert edge.scrape == pytest.approx(45)
+    assert edge.up[0].times == pytest.approx(times[:-1])
+    times[-1] -= 20
+    up["values"] = [[one, "1"] for one in times]
+    fake.told['up{job="traefik"}'] = matrix([up])
+    edge = seen(fake, evidence=TRAEFIK).edge
+    assert isinstance(edge, EdgeSeries), edge
+    assert edge.up[0].times == pytest.approx(times)
 
 
 def test_another_gateway_of_that_name_elsewhere_is_none_of_ours(fake):

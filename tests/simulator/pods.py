@@ -266,7 +266,7 @@ class Deployment:
         told = tuple(
             seen.Pod(
                 pod.name, pod.ready, pod.terminating, pod.restarts, pod.created, pod.restarted,
-                pod.waiting,
+                pod.waiting, pod.restarted if pod.restarts else 0.0,
             )
             for pod in pods
         )  # fmt: skip

@@ -329,7 +329,7 @@ class Site:
     def cut_at(self, gate):
         """What goes through a gateway pod ends with it, whoever serves it."""
         now = self.world.now
-        for deployment in self.deployments.values():
+        for deployment in (*self.deployments.values(), *self.ending.values()):
             for pod in deployment.pods:
                 for call in [call for call in pod.calls.values() if call.gate is gate]:
                     call.ended, call.met = now, "cut"

@@ -362,8 +362,10 @@ class Watch:
                 and call.gate is not None
                 and since < call.began < at
                 and _seen(site, call, call.began, at)
-                and not _is_unheard_of(site, call.gate, at)
             ):
+                if _is_unheard_of(site, call, at):
+                    self.costs["calls by a pod of the gateway that nobody scrapes"] += 1
+                    continue
                 self.bad("removed in use", f"{id} was called {at - call.began:.0f} s before")
         if truth.weights.get(index) and truth.rate and not self.world.story.retired:
             self.bad("removed in use", f"{id} had a share")
@@ -391,9 +393,10 @@ def _began_unseen(site, index, truth, flows):
     return not any(one.saw(first, at) for one in (*pods, *site.gates))
 
 
-def _is_unheard_of(site, gate, at):
+def _is_unheard_of(site, call, at):
     """No sample of a gateway pod for as long as samples are asked for: nobody knows that it is there."""
-    return not gate.up_times or gate.up_times[-1] < at - site.setup.span
+    last = call.gate.up_times[-1] if call.gate.up_times else 0.0
+    return last < min(call.began, at - site.setup.span)
 
 
 def _is_hidden(site, call):

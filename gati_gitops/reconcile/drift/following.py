@@ -15,7 +15,7 @@ from gati_gitops.ledger.outcome import Outcome
 from gati_gitops.ledger.stored import Stored
 from gati_gitops.output import Output
 from gati_gitops.preview.model import ObjectId
-from gati_gitops.publish.changes import change_set
+from gati_gitops.publish.changes import ChangeSet, Fate, change_set
 from gati_gitops.publish.deciding import known
 from gati_gitops.publish.guards import guard
 from gati_gitops.publish.message import Origin, message
@@ -71,7 +71,10 @@ class Following:
         after = Output(Overlay(self.last, changes))  # what the settings say once they are back
         said = known(after, env, "deletionBudget", DeletionBudget)
         guard([changed], {env: DeletionBudget.model_validate(said)})
-        origin = Origin(self._owner(env), decision=decision_key(changes))
+        if policy == "revert":
+            changed = _as_it_was(changed)
+        owner = str(settings_of(after, env).get("owner", ""))
+        origin = Origin(owner, decision=decision_key(changes))
         subject = f"{policy} what was changed by hand"
         text = message(changed, origin, subject=subject, reason=reason)
         step = Step(env, changes, changed, text)
@@ -203,6 +206,15 @@ class Following:
 
     def _owner(self, env: str) -> str:
         return str(settings_of(self.scene.output, env).get("owner", ""))
+
+
+def _as_it_was(changed: ChangeSet) -> ChangeSet:
+    """Nobody releases anything who brings back what people deleted."""
+    units = [
+        replace(unit, fate=Fate.CHANGES, versions=()) if unit.fate is Fate.NEW else unit
+        for unit in changed.units
+    ]
+    return replace(changed, units=tuple(units))
 
 
 def _units(seen: Sequence[Seen]) -> list[tuple[Where, UnitDrift, Seen]]:

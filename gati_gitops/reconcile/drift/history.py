@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from gati_gitops.compiler.lost import lost_folders, lost_units
 from gati_gitops.emit.release import unspoilt
 from gati_gitops.ledger.model import Ledger
 from gati_gitops.ledger.outcome import decision_of
+from gati_gitops.output import Output
 from gati_gitops.reconcile.drift.past import Edits, edits
 from gati_gitops.repo.commit import Commit, has_our_trailers, read_commit
 from gati_gitops.repo.history import Deepen, Visit, walk
-from gati_gitops.repo.objects import BLOB, Entry, Missing
+from gati_gitops.repo.objects import BLOB, FOLDER, Entry, Missing
 from gati_gitops.repo.repository import Tip
 from gati_gitops.repo.trees import GitSnapshot
 from gati_gitops.tree import Changes, Tree
@@ -98,27 +100,28 @@ class History:
         return found
 
     def lost_clusters(self) -> list[tuple[str, str]]:
-        """Clusters that people deleted with their environment, and with units in them.
+        """Clusters of environments in which people deleted all of them, with units in them.
 
-        One whose units have retired is anybody's to clear away.
+        One whose units have retired is anybody's to clear away, and one that another environment
+        has by now goes by another name.
         """
         here = GitSnapshot(self._tip.objects, self._tip.tree, self._root)
+        living = {env: set(_clusters(here, env)) for env in here.folder("overlays")}
+        others: set[str] = set().union(*living.values())
         tops = {
             path: (parts[1], parts[2])
             for path, touched in self.edits.touched.items()
             if len(parts := path.split("/")) == 4
             and (parts[0], parts[3]) == ("overlays", "kustomization.yaml")
             and touched.original is not None
-            and not here.id(f"overlays/{parts[1]}")
+            and not living.get(parts[1])
+            and parts[2] not in others
         }
         return [
             (env, cluster)
             for path, gone in sorted(self.deleted(tops).items())
             for env, cluster in [tops[path]]
-            if any(
-                file.endswith("/unit.yaml")
-                for file in gone.before.paths(f"overlays/{env}/{cluster}")
-            )
+            if _has_units(Output(gone.before), env, cluster)
         ]
 
     def release(self, folder: str) -> Changes:
@@ -153,6 +156,19 @@ class History:
 def edited_plans(tip: Tip, root: str, deepen: Deepen) -> History:
     """The history of a branch, by which a look tells what people edited."""
     return History(tip, root, deepen)
+
+
+def _clusters(snapshot: GitSnapshot, env: str) -> Iterator[str]:
+    for name, (mode, _) in snapshot.folder(f"overlays/{env}").items():
+        if mode == FOLDER and name != "sources":
+            yield name
+
+
+def _has_units(output: Output, env: str, cluster: str) -> bool:
+    """Whether units stood there, or were named and had been deleted already."""
+    if output.keys(env, cluster) or lost_units(output, env, cluster):
+        return True
+    return any(lost_folders(output, env, cluster))
 
 
 def _files(snapshot: GitSnapshot, folder: str) -> Tree:
