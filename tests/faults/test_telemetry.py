@@ -65,6 +65,7 @@ def test_T01_an_error_half_way_leaves_nothing(fake):
     missing(look(fake), Gap.ERROR, "422", "too many")
 
 
+@pytest.mark.slow
 def test_T01_a_real_prometheus_that_dies_and_comes_back(own):
     own.pod("users-v1-a", **labels("v1")).request()
     own.publish()
@@ -286,6 +287,7 @@ def test_T10_when_all_targets_are_lost_it_is_stale(real):
     missing(real.look()[real.first], Gap.STALE)
 
 
+@pytest.mark.slow
 def test_T11_a_gap_stays_a_gap(own):
     pod = own.pod("users-v1-a", **labels("v1"))
     pod.request()
@@ -302,6 +304,7 @@ def test_T11_a_gap_stays_a_gap(own):
     assert max(later - sooner for sooner, later in pairwise(times)) > 3
 
 
+@pytest.mark.slow
 def test_T12_a_prometheus_that_takes_in_nothing_new(own):
     own.pod("users-v1-a", **labels("v1")).request()
     own.publish()

@@ -8,6 +8,8 @@ from gati_gitops.spec.metrics import Evidence, MetricSource
 from tests.compile.kit import handler, version
 from tests.observe.kit import labels, units, wanted
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"gateway-api": ("users", "/users"), "traefik": ("carts", "/carts")}
 UNNAMED = {"gateway-api": ("orders", "/orders"), "traefik": ("bills", "/bills")}
 

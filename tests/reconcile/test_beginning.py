@@ -135,6 +135,7 @@ def until(what: str, check: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_watch_that_begins_without_git_waits_for_it(town, web, started):
     tip = town.tip()
     program = started("--watch", "--interval", "1s")

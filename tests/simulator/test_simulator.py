@@ -58,6 +58,7 @@ def test_a_number_tells_the_same_story_again():
     assert [one.told for one in first] != [one.told for one in other]
 
 
+@pytest.mark.slow
 def test_the_sum_does_not_depend_on_how_it_is_shared_out(ours):
     assert all_of(SEED, SCHEDULES, OURS, 2, quiet=True) == ours
 
