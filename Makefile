@@ -5,7 +5,7 @@
 #   make test   in minutes; PYTEST_ARGS="-k render"      make bench  measure, against the real kustomize too
 #   make lint   style, types, layering                   make tools  install kustomize and third-party CRDs
 #   make race   32 writers on one Git server, minutes    make e2e    the whole loop on real engines; root, Linux
-#   make clean  remove .venv and caches of this folder   make simulate  a million schedules of faults, 45 minutes
+#   make clean  remove .venv and caches of this folder   make simulate  a million schedules of faults, an hour
 #   make test-slow  what takes longer: real servers      make bench-pass  1,000 units in 5 s, real Prometheus
 #
 # PYTHON=/path/to/python chooses the interpreter for a new .venv; without it scripts/find-python does.
